@@ -1,0 +1,41 @@
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+BIN := .venv/bin
+ONCE ?=
+UP_ARGS ?=
+
+help:  ## list these targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+.venv/.ready: requirements.txt requirements-dev.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Marlow needs Python 3.11 or newer; say which with: make PYTHON=python3.12 …" >&2; exit 1; }
+	@$(PYTHON) -m venv .venv || { echo "Python's venv module is missing: on Debian, apt-get install python3-venv" >&2; exit 1; }
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt -r requirements-dev.txt
+	@touch $@
+
+.env:
+	@cp .env.example .env
+
+setup: .venv/.ready .env  ## make .venv and install the locked requirements (idempotent)
+
+demo: setup  ## play the Wednesday on real servers and two boxes (ONCE=1: end after the verdict)
+	$(BIN)/python manage.py up $(if $(ONCE),--once) $(UP_ARGS)
+
+doctor: setup  ## say what is found, what is missing and what to do
+	$(BIN)/python manage.py doctor
+
+check: setup  ## style, types, layers and migrations
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python manage.py makemigrations --check --dry-run
+
+test: check  ## everything above, then every test
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lock: .venv/.ready  ## write the requirements' lock files anew
+	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate -o requirements.txt requirements.in
+	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate -o requirements-dev.txt requirements-dev.in
+
+.PHONY: help setup demo doctor check test lock

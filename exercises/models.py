@@ -1,0 +1,25 @@
+"""What was played here."""
+
+from django.db import models
+
+
+class Performance(models.Model):
+    """One playing of a scenario on this shop, and the verdict that was read from it afterwards.
+
+    It also marks a database as a stage: only a shop that was set up by a scenario is ever cleared by one.
+    """
+
+    scenario = models.CharField(max_length=40)
+    lock = models.CharField(max_length=24)
+    settle = models.CharField(max_length=24)
+    question = models.CharField(max_length=12)
+    began_at = models.DateTimeField(help_text="Virtual time at which the clock was started.")
+    ended_at = models.DateTimeField(null=True, blank=True)
+    real_at = models.DateTimeField()
+    verdict = models.JSONField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-real_at"]
+
+    def __str__(self) -> str:
+        return f"{self.scenario}, {self.lock} + {self.settle}"

@@ -1,0 +1,8 @@
+"""The web process, as gunicorn finds it."""
+
+import os
+
+from django.core.wsgi import get_wsgi_application
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "marlow.settings")
+application = get_wsgi_application()
