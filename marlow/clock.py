@@ -181,5 +181,7 @@ def live() -> Clock:
     if dial:
         return ScaledClock(Dial(Path(dial)), offset)
     if float(os.environ.get("MARLOW_TIME_SCALE", "1")) != 1:
-        raise ClockError("MARLOW_TIME_SCALE is not 1 and MARLOW_CLOCK_FILE is not set: name the dial, or set 1.")
+        raise ClockError(
+            "MARLOW_TIME_SCALE is not 1 and MARLOW_CLOCK_FILE is not set: name the dial, or set 1."
+        )
     return RealClock(offset)

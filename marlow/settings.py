@@ -23,7 +23,9 @@ DEBUG = env.bool("DEBUG", default=False)
 SECRET_KEY = env.str("SECRET_KEY", default=DEMO_SECRET_KEY if DEMO else "")
 if not DEMO:
     if not SECRET_KEY:
-        raise ImproperlyConfigured("Set SECRET_KEY to fifty random characters (or MARLOW_DEMO=1 on a laptop).")
+        raise ImproperlyConfigured(
+            "Set SECRET_KEY to fifty random characters (or MARLOW_DEMO=1 on a laptop)."
+        )
     if SECRET_KEY == DEMO_SECRET_KEY:
         raise ImproperlyConfigured("SECRET_KEY is the demo's, which everybody knows: set one of your own.")
     if DEBUG:
@@ -40,9 +42,13 @@ if DEMO and (STATE_DIR / "demo" / "addresses.json").exists():
 
 # --- Servers ------------------------------------------------------------------------------------------------------
 # URLs. Celery's broker and the Redis that holds locks are two servers: whoever breaks one must not break the other.
-DATABASE_URL = env.str("DATABASE_URL", default=_running.get("DATABASE_URL", "postgres://marlow@127.0.0.1:5432/marlow"))
+DATABASE_URL = env.str(
+    "DATABASE_URL", default=_running.get("DATABASE_URL", "postgres://marlow@127.0.0.1:5432/marlow")
+)
 LAB_DATABASE_URL = env.str("LAB_DATABASE_URL", default="")  # the laboratory's own cluster; empty: embedded
-CELERY_BROKER_URL = env.str("CELERY_BROKER_URL", default=_running.get("CELERY_BROKER_URL", "redis://127.0.0.1:6379/0"))
+CELERY_BROKER_URL = env.str(
+    "CELERY_BROKER_URL", default=_running.get("CELERY_BROKER_URL", "redis://127.0.0.1:6379/0")
+)
 LOCK_REDIS_URL = env.str("LOCK_REDIS_URL", default=_running.get("LOCK_REDIS_URL", "redis://127.0.0.1:6380/0"))
 PROVIDER_URL = env.str("PROVIDER_URL", default=_running.get("PROVIDER_URL", "http://127.0.0.1:8001"))
 # How long Postgres keeps the session of a box that vanished (seconds): idle + interval x count, and
@@ -54,10 +60,16 @@ MARLOW_TCP_USER_TIMEOUT = env.int("MARLOW_TCP_USER_TIMEOUT", default=60)
 
 # --- This box and its clock ---------------------------------------------------------------------------------------
 MARLOW_BOX = env.str("MARLOW_BOX", default="box-a")
-MARLOW_TIME_SCALE = env.float("MARLOW_TIME_SCALE", default=1.0)  # virtual seconds a real second; 1 is production
-MARLOW_CLOCK_EPOCH = env.str("MARLOW_CLOCK_EPOCH", default="")  # virtual start, ISO 8601; empty: the scenario's
+MARLOW_TIME_SCALE = env.float(
+    "MARLOW_TIME_SCALE", default=1.0
+)  # virtual seconds a real second; 1 is production
+MARLOW_CLOCK_EPOCH = env.str(
+    "MARLOW_CLOCK_EPOCH", default=""
+)  # virtual start, ISO 8601; empty: the scenario's
 MARLOW_CLOCK_OFFSET = env.float("MARLOW_CLOCK_OFFSET", default=0.0)  # this box's error, virtual seconds
-MARLOW_CLOCK_FILE = env.str("MARLOW_CLOCK_FILE", default=_running.get("MARLOW_CLOCK_FILE", ""))  # scales but 1
+MARLOW_CLOCK_FILE = env.str(
+    "MARLOW_CLOCK_FILE", default=_running.get("MARLOW_CLOCK_FILE", "")
+)  # scales but 1
 
 # --- The sweeper --------------------------------------------------------------------------------------------------
 SWEEPER_LOCK = env.str("SWEEPER_LOCK", default="postgres-advisory")
@@ -65,10 +77,16 @@ SWEEPER_SETTLE = env.str("SWEEPER_SETTLE", default="guarded")
 SWEEPER_QUESTION = env.str("SWEEPER_QUESTION", default="cancel")  # lookup | cancel
 SWEEPER_STOP_ON_LOST_LEASE = env.bool("SWEEPER_STOP_ON_LOST_LEASE", default=True)
 SWEEPER_TTL = env.float("SWEEPER_TTL", default=120.0)  # lease of the locks that have one, virtual seconds
-SWEEPER_EVERY = env.float("SWEEPER_EVERY", default=120.0)  # both boxes' schedule and the slot, virtual seconds
-SWEEPER_PENDING_FOR = env.float("SWEEPER_PENDING_FOR", default=120.0)  # age at which a row is swept, virtual seconds
+SWEEPER_EVERY = env.float(
+    "SWEEPER_EVERY", default=120.0
+)  # both boxes' schedule and the slot, virtual seconds
+SWEEPER_PENDING_FOR = env.float(
+    "SWEEPER_PENDING_FOR", default=120.0
+)  # age at which a row is swept, virtual seconds
 SWEEPER_RECONCILE_EVERY = env.float("SWEEPER_RECONCILE_EVERY", default=1800.0)  # virtual seconds
-SWEEPER_TIME_LIMIT = env.float("SWEEPER_TIME_LIMIT", default=900.0)  # longest run before it is ended, virtual seconds
+SWEEPER_TIME_LIMIT = env.float(
+    "SWEEPER_TIME_LIMIT", default=900.0
+)  # longest run before it is ended, virtual seconds
 PROVIDER_TIMEOUT = env.float("PROVIDER_TIMEOUT", default=10.0)  # total deadline of one call, virtual seconds
 
 # --- Django -------------------------------------------------------------------------------------------------------

@@ -15,4 +15,6 @@ def validate_isbn13(value: str) -> None:
     if not value.startswith(("978", "979")):
         raise ValidationError("An ISBN begins with 978 or 979.")
     if value[-1] != check_digit(value[:12]):
-        raise ValidationError(f"The check digit of {value} should be {check_digit(value[:12])}: was a digit mistyped?")
+        raise ValidationError(
+            f"The check digit of {value} should be {check_digit(value[:12])}: was a digit mistyped?"
+        )

@@ -31,7 +31,9 @@ class Book(models.Model):
         ordering = ["title"]
         constraints = [
             models.CheckConstraint(condition=Q(stock__gte=0), name="book_stock_not_negative"),
-            models.CheckConstraint(condition=Q(isbn__regex=r"^97[89][0-9]{10}$"), name="book_isbn_thirteen_digits"),
+            models.CheckConstraint(
+                condition=Q(isbn__regex=r"^97[89][0-9]{10}$"), name="book_isbn_thirteen_digits"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -77,7 +79,8 @@ class Order(models.Model):
         indexes = [models.Index(fields=["status", "created_at", "id"], name="order_by_status_and_age")]
         constraints = [
             models.CheckConstraint(
-                condition=Q(status__in=["pending", "paid", "dispatched", "abandoned"]), name="order_status_known"
+                condition=Q(status__in=["pending", "paid", "dispatched", "abandoned"]),
+                name="order_status_known",
             ),
             models.CheckConstraint(
                 condition=Q(status="pending", settled_at__isnull=True)
@@ -112,7 +115,9 @@ class Settlement(models.Model):
     box = models.CharField(max_length=40)
     run = models.UUIDField(null=True, blank=True)
     at = models.DateTimeField()
-    copies_back = models.PositiveSmallIntegerField(default=0, help_text="Copies this write put back into stock.")
+    copies_back = models.PositiveSmallIntegerField(
+        default=0, help_text="Copies this write put back into stock."
+    )
 
     class Meta:
         ordering = ["at", "id"]
@@ -155,7 +160,9 @@ class StockMovement(models.Model):
     book = models.ForeignKey(Book, on_delete=models.PROTECT, related_name="movements")
     kind = models.CharField(max_length=10, choices=Kind)
     copies = models.PositiveIntegerField()
-    order = models.OneToOneField(Order, on_delete=models.PROTECT, null=True, blank=True, related_name="movement")
+    order = models.OneToOneField(
+        Order, on_delete=models.PROTECT, null=True, blank=True, related_name="movement"
+    )
     at = models.DateTimeField()
 
     class Meta:
@@ -163,7 +170,8 @@ class StockMovement(models.Model):
         constraints = [
             models.CheckConstraint(condition=Q(copies__gte=1), name="movement_moves_something"),
             models.CheckConstraint(
-                condition=Q(kind="received", order__isnull=True) | Q(kind="dispatched", order__isnull=False, copies=1),
+                condition=Q(kind="received", order__isnull=True)
+                | Q(kind="dispatched", order__isnull=False, copies=1),
                 name="movement_dispatch_is_one_order",
             ),
         ]
@@ -204,7 +212,9 @@ class StrayCharge(models.Model):
     """
 
     key = models.CharField("idempotency key", max_length=80, unique=True)
-    order = models.ForeignKey(Order, on_delete=models.PROTECT, null=True, blank=True, related_name="stray_charges")
+    order = models.ForeignKey(
+        Order, on_delete=models.PROTECT, null=True, blank=True, related_name="stray_charges"
+    )
     amount_minor = models.PositiveIntegerField("amount (pence)")
     landed_at = models.DateTimeField()
     found_at = models.DateTimeField()

@@ -4,28 +4,31 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
-    dependencies = [
-    ]
+    dependencies = []
 
     operations = [
         migrations.CreateModel(
-            name='Performance',
+            name="Performance",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('scenario', models.CharField(max_length=40)),
-                ('lock', models.CharField(max_length=24)),
-                ('settle', models.CharField(max_length=24)),
-                ('question', models.CharField(max_length=12)),
-                ('began_at', models.DateTimeField(help_text='Virtual time at which the clock was started.')),
-                ('ended_at', models.DateTimeField(blank=True, null=True)),
-                ('real_at', models.DateTimeField()),
-                ('verdict', models.JSONField(blank=True, null=True)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("scenario", models.CharField(max_length=40)),
+                ("lock", models.CharField(max_length=24)),
+                ("settle", models.CharField(max_length=24)),
+                ("question", models.CharField(max_length=12)),
+                ("began_at", models.DateTimeField(help_text="Virtual time at which the clock was started.")),
+                ("ended_at", models.DateTimeField(blank=True, null=True)),
+                ("real_at", models.DateTimeField()),
+                ("verdict", models.JSONField(blank=True, null=True)),
             ],
             options={
-                'ordering': ['-real_at'],
+                "ordering": ["-real_at"],
             },
         ),
     ]

@@ -5,67 +5,123 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
-    dependencies = [
-    ]
+    dependencies = []
 
     operations = [
         migrations.CreateModel(
-            name='SweepRun',
+            name="SweepRun",
             fields=[
-                ('run', models.UUIDField(primary_key=True, serialize=False)),
-                ('message', models.CharField(max_length=80, unique=True)),
-                ('box', models.CharField(max_length=40)),
-                ('lock', models.CharField(max_length=24)),
-                ('settle', models.CharField(max_length=24)),
-                ('question', models.CharField(max_length=12)),
-                ('state', models.CharField(choices=[('running', 'Running'), ('refused', 'Refused'), ('finished', 'Finished'), ('stopped', 'stopped (lease lost)'), ('died', 'Died')], default='running', max_length=12)),
-                ('started_at', models.DateTimeField()),
-                ('acquired_at', models.DateTimeField(blank=True, null=True)),
-                ('lease_until', models.DateTimeField(blank=True, null=True)),
-                ('ended_at', models.DateTimeField(blank=True, null=True)),
-                ('token', models.BigIntegerField(blank=True, null=True)),
-                ('rows', models.PositiveIntegerField(blank=True, help_text='Orders on its list.', null=True)),
-                ('settled', models.PositiveIntegerField(default=0)),
+                ("run", models.UUIDField(primary_key=True, serialize=False)),
+                ("message", models.CharField(max_length=80, unique=True)),
+                ("box", models.CharField(max_length=40)),
+                ("lock", models.CharField(max_length=24)),
+                ("settle", models.CharField(max_length=24)),
+                ("question", models.CharField(max_length=12)),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("running", "Running"),
+                            ("refused", "Refused"),
+                            ("finished", "Finished"),
+                            ("stopped", "stopped (lease lost)"),
+                            ("died", "Died"),
+                        ],
+                        default="running",
+                        max_length=12,
+                    ),
+                ),
+                ("started_at", models.DateTimeField()),
+                ("acquired_at", models.DateTimeField(blank=True, null=True)),
+                ("lease_until", models.DateTimeField(blank=True, null=True)),
+                ("ended_at", models.DateTimeField(blank=True, null=True)),
+                ("token", models.BigIntegerField(blank=True, null=True)),
+                ("rows", models.PositiveIntegerField(blank=True, help_text="Orders on its list.", null=True)),
+                ("settled", models.PositiveIntegerField(default=0)),
             ],
             options={
-                'ordering': ['-started_at', 'box'],
+                "ordering": ["-started_at", "box"],
             },
         ),
         migrations.CreateModel(
-            name='JobRun',
+            name="JobRun",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('job_name', models.CharField(max_length=80)),
-                ('run_slot', models.BigIntegerField()),
-                ('box', models.CharField(max_length=40)),
-                ('run', models.UUIDField()),
-                ('at', models.DateTimeField()),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("job_name", models.CharField(max_length=80)),
+                ("run_slot", models.BigIntegerField()),
+                ("box", models.CharField(max_length=40)),
+                ("run", models.UUIDField()),
+                ("at", models.DateTimeField()),
             ],
             options={
-                'ordering': ['-run_slot'],
-                'constraints': [models.UniqueConstraint(fields=('job_name', 'run_slot'), name='one_run_a_slot')],
+                "ordering": ["-run_slot"],
+                "constraints": [
+                    models.UniqueConstraint(fields=("job_name", "run_slot"), name="one_run_a_slot")
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Event',
+            name="Event",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('at', models.DateTimeField(help_text="Virtual time, by the box's own clock.")),
-                ('real_at', models.DateTimeField()),
-                ('box', models.CharField(max_length=40)),
-                ('kind', models.CharField(choices=[('started', 'started'), ('acquired', 'acquired'), ('refused', 'refused'), ('redelivered', 'redelivered'), ('listed', 'listed'), ('asked', 'asked'), ('answered', 'answered'), ('settling', 'settling'), ('settled', 'settled'), ('untouched', 'untouched'), ('skipped', 'skipped'), ('stale', 'stale'), ('lost', 'lost'), ('stopped', 'stopped'), ('refund_sent', 'refund sent'), ('refund_due', 'refund due'), ('released', 'released'), ('finished', 'finished'), ('died', 'died')], max_length=16)),
-                ('order', models.CharField(blank=True, help_text="The order's reference.", max_length=24)),
-                ('answer', models.CharField(blank=True, max_length=12)),
-                ('token', models.BigIntegerField(blank=True, null=True)),
-                ('data', models.JSONField(blank=True, default=dict)),
-                ('run', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='events', to='sweeper.sweeprun')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("at", models.DateTimeField(help_text="Virtual time, by the box's own clock.")),
+                ("real_at", models.DateTimeField()),
+                ("box", models.CharField(max_length=40)),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[
+                            ("started", "started"),
+                            ("acquired", "acquired"),
+                            ("refused", "refused"),
+                            ("redelivered", "redelivered"),
+                            ("listed", "listed"),
+                            ("asked", "asked"),
+                            ("answered", "answered"),
+                            ("settling", "settling"),
+                            ("settled", "settled"),
+                            ("untouched", "untouched"),
+                            ("skipped", "skipped"),
+                            ("stale", "stale"),
+                            ("lost", "lost"),
+                            ("stopped", "stopped"),
+                            ("refund_sent", "refund sent"),
+                            ("refund_due", "refund due"),
+                            ("released", "released"),
+                            ("finished", "finished"),
+                            ("died", "died"),
+                        ],
+                        max_length=16,
+                    ),
+                ),
+                ("order", models.CharField(blank=True, help_text="The order's reference.", max_length=24)),
+                ("answer", models.CharField(blank=True, max_length=12)),
+                ("token", models.BigIntegerField(blank=True, null=True)),
+                ("data", models.JSONField(blank=True, default=dict)),
+                (
+                    "run",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="events",
+                        to="sweeper.sweeprun",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['real_at', 'id'],
-                'indexes': [models.Index(fields=['order', 'real_at'], name='event_by_order')],
+                "ordering": ["real_at", "id"],
+                "indexes": [models.Index(fields=["order", "real_at"], name="event_by_order")],
             },
         ),
     ]

