@@ -54,7 +54,7 @@ class Provider(Protocol):
         ...
 
     def refund(self, charge_key: str, refund_key: str, amount_minor: int) -> Answer:
-        """Move the money back once for this refund key. yes: it moved back (now or earlier); no: nothing to refund."""
+        """Move the money back once for this refund key. yes: it moved back, now or earlier; no: nothing to refund."""
         ...
 
     def charges_since(self, since: datetime) -> list[LandedCharge] | None:
