@@ -1,10 +1,22 @@
 """What the shop writes down: books, orders, the shelf's movements, and the money it owes back."""
 
+from collections.abc import Iterable
+
+from django.core.exceptions import ValidationError
 from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models import Q
 
 from shop.isbn import validate_isbn13
+
+
+class ForbiddenMove(Exception):
+    """An order may never go from this status to that one."""
+
+    def __init__(self, source: str, target: str, allowed: Iterable[str]) -> None:
+        may = " or ".join(sorted(allowed)) or "nothing else"
+        super().__init__(f"An order can't go from {source} to {target}: from {source} it may become {may}.")
+        self.source, self.target = source, target
 
 
 class Publisher(models.Model):
@@ -31,9 +43,7 @@ class Book(models.Model):
         ordering = ["title"]
         constraints = [
             models.CheckConstraint(condition=Q(stock__gte=0), name="book_stock_not_negative"),
-            models.CheckConstraint(
-                condition=Q(isbn__regex=r"^97[89][0-9]{10}$"), name="book_isbn_thirteen_digits"
-            ),
+            models.CheckConstraint(condition=Q(isbn__regex=r"^97[89][0-9]{10}$"), name="book_isbn_thirteen_digits"),
         ]
 
     def __str__(self) -> str:
@@ -53,7 +63,8 @@ class Order(models.Model):
         DISPATCHED = "dispatched"
         ABANDONED = "abandoned"
 
-    # Which status may follow which. The database refuses the rest where it can: see the migration's trigger.
+    # Which status may follow which. `demand_move` and `clean` refuse the rest; the database refuses what even the
+    # unguarded writes never do: see the trigger in migration 0002.
     FOLLOWS = {
         Status.PENDING: {Status.PAID, Status.ABANDONED},
         Status.PAID: {Status.DISPATCHED},
@@ -72,6 +83,7 @@ class Order(models.Model):
     settled_by_box = models.CharField(max_length=40, blank=True)
     settled_by_run = models.UUIDField(null=True, blank=True)
     dispatched_at = models.DateTimeField(null=True, blank=True)
+    dispatched_by = models.CharField(max_length=120, blank=True)
     refunded_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
@@ -97,6 +109,23 @@ class Order(models.Model):
     def __str__(self) -> str:
         return self.reference
 
+    def clean(self) -> None:
+        """Refuse a status that may not follow the one in the database (ValidationError)."""
+        stored = Order.objects.filter(pk=self.pk).values_list("status", flat=True).first()
+        if stored is None or stored == self.status:
+            return
+        try:
+            Order.demand_move(stored, self.status)
+        except ForbiddenMove as forbidden:
+            raise ValidationError({"status": str(forbidden)}) from forbidden
+
+    @classmethod
+    def demand_move(cls, source: str, target: str) -> None:
+        """Raise ForbiddenMove unless `target` may follow `source`."""
+        allowed = cls.FOLLOWS.get(cls.Status(source), set())
+        if target not in allowed:
+            raise ForbiddenMove(source, target, allowed)
+
 
 class Settlement(models.Model):
     """One write to an order and the shelf, recorded in that write's own transaction.
@@ -115,9 +144,7 @@ class Settlement(models.Model):
     box = models.CharField(max_length=40)
     run = models.UUIDField(null=True, blank=True)
     at = models.DateTimeField()
-    copies_back = models.PositiveSmallIntegerField(
-        default=0, help_text="Copies this write put back into stock."
-    )
+    copies_back = models.PositiveSmallIntegerField(default=0, help_text="Copies this write put back into stock.")
 
     class Meta:
         ordering = ["at", "id"]
@@ -134,14 +161,16 @@ class Refund(models.Model):
         SENT = "sent"
         REFUSED = "refused"
 
+    WHY_LENGTH = 200
+
     charge_key = models.CharField(max_length=80, unique=True)
-    key = models.CharField("refund's own idempotency key", max_length=80, unique=True)
+    key = models.CharField("refund's own idempotency key", max_length=100, unique=True)
     order = models.ForeignKey(Order, on_delete=models.PROTECT, null=True, blank=True, related_name="refunds")
     amount_minor = models.PositiveIntegerField("amount (pence)")
     state = models.CharField(max_length=8, choices=State, default=State.DUE)
     due_at = models.DateTimeField()
     sent_at = models.DateTimeField(null=True, blank=True)
-    why = models.CharField(max_length=200, blank=True)
+    why = models.CharField(max_length=WHY_LENGTH, blank=True)
 
     class Meta:
         ordering = ["due_at", "id"]
@@ -160,9 +189,7 @@ class StockMovement(models.Model):
     book = models.ForeignKey(Book, on_delete=models.PROTECT, related_name="movements")
     kind = models.CharField(max_length=10, choices=Kind)
     copies = models.PositiveIntegerField()
-    order = models.OneToOneField(
-        Order, on_delete=models.PROTECT, null=True, blank=True, related_name="movement"
-    )
+    order = models.OneToOneField(Order, on_delete=models.PROTECT, null=True, blank=True, related_name="movement")
     at = models.DateTimeField()
 
     class Meta:
@@ -212,9 +239,7 @@ class StrayCharge(models.Model):
     """
 
     key = models.CharField("idempotency key", max_length=80, unique=True)
-    order = models.ForeignKey(
-        Order, on_delete=models.PROTECT, null=True, blank=True, related_name="stray_charges"
-    )
+    order = models.ForeignKey(Order, on_delete=models.PROTECT, null=True, blank=True, related_name="stray_charges")
     amount_minor = models.PositiveIntegerField("amount (pence)")
     landed_at = models.DateTimeField()
     found_at = models.DateTimeField()

@@ -2,182 +2,299 @@
 
 import django.core.validators
 import django.db.models.deletion
-import shop.isbn
 from django.db import migrations, models
+
+import shop.isbn
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
-    dependencies = [
-    ]
+    dependencies = []
 
     operations = [
         migrations.CreateModel(
-            name='Book',
+            name="Book",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('isbn', models.CharField(max_length=13, unique=True, validators=[shop.isbn.validate_isbn13], verbose_name='ISBN')),
-                ('title', models.CharField(max_length=200)),
-                ('author', models.CharField(max_length=120)),
-                ('price_minor', models.PositiveIntegerField(help_text='In minor units: 1299 is £12.99.', verbose_name='price (pence)')),
-                ('stock', models.IntegerField(default=0, validators=[django.core.validators.MinValueValidator(0)])),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "isbn",
+                    models.CharField(
+                        max_length=13, unique=True, validators=[shop.isbn.validate_isbn13], verbose_name="ISBN"
+                    ),
+                ),
+                ("title", models.CharField(max_length=200)),
+                ("author", models.CharField(max_length=120)),
+                (
+                    "price_minor",
+                    models.PositiveIntegerField(
+                        help_text="In minor units: 1299 is £12.99.", verbose_name="price (pence)"
+                    ),
+                ),
+                ("stock", models.IntegerField(default=0, validators=[django.core.validators.MinValueValidator(0)])),
             ],
             options={
-                'ordering': ['title'],
+                "ordering": ["title"],
             },
         ),
         migrations.CreateModel(
-            name='Fence',
+            name="Fence",
             fields=[
-                ('name', models.CharField(max_length=80, primary_key=True, serialize=False)),
-                ('token', models.BigIntegerField(default=0)),
+                ("name", models.CharField(max_length=80, primary_key=True, serialize=False)),
+                ("token", models.BigIntegerField(default=0)),
             ],
         ),
         migrations.CreateModel(
-            name='Publisher',
+            name="Publisher",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=120, unique=True)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("name", models.CharField(max_length=120, unique=True)),
             ],
             options={
-                'ordering': ['name'],
+                "ordering": ["name"],
             },
         ),
         migrations.CreateModel(
-            name='Order',
+            name="Order",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('reference', models.CharField(help_text='What people call the order.', max_length=24, unique=True)),
-                ('key', models.CharField(max_length=80, unique=True, verbose_name='idempotency key')),
-                ('buyer', models.CharField(max_length=120)),
-                ('amount_minor', models.PositiveIntegerField(verbose_name='amount (pence)')),
-                ('status', models.CharField(choices=[('pending', 'Pending'), ('paid', 'Paid'), ('dispatched', 'Dispatched'), ('abandoned', 'Abandoned')], default='pending', max_length=12)),
-                ('created_at', models.DateTimeField()),
-                ('settled_at', models.DateTimeField(blank=True, null=True)),
-                ('settled_by_box', models.CharField(blank=True, max_length=40)),
-                ('settled_by_run', models.UUIDField(blank=True, null=True)),
-                ('dispatched_at', models.DateTimeField(blank=True, null=True)),
-                ('refunded_at', models.DateTimeField(blank=True, null=True)),
-                ('book', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='orders', to='shop.book')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("reference", models.CharField(help_text="What people call the order.", max_length=24, unique=True)),
+                ("key", models.CharField(max_length=80, unique=True, verbose_name="idempotency key")),
+                ("buyer", models.CharField(max_length=120)),
+                ("amount_minor", models.PositiveIntegerField(verbose_name="amount (pence)")),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[
+                            ("pending", "Pending"),
+                            ("paid", "Paid"),
+                            ("dispatched", "Dispatched"),
+                            ("abandoned", "Abandoned"),
+                        ],
+                        default="pending",
+                        max_length=12,
+                    ),
+                ),
+                ("created_at", models.DateTimeField()),
+                ("settled_at", models.DateTimeField(blank=True, null=True)),
+                ("settled_by_box", models.CharField(blank=True, max_length=40)),
+                ("settled_by_run", models.UUIDField(blank=True, null=True)),
+                ("dispatched_at", models.DateTimeField(blank=True, null=True)),
+                ("refunded_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "book",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="orders", to="shop.book"
+                    ),
+                ),
             ],
             options={
-                'ordering': ['created_at', 'id'],
+                "ordering": ["created_at", "id"],
             },
         ),
         migrations.AddField(
-            model_name='book',
-            name='publisher',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='books', to='shop.publisher'),
+            model_name="book",
+            name="publisher",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.PROTECT, related_name="books", to="shop.publisher"
+            ),
         ),
         migrations.CreateModel(
-            name='Refund',
+            name="Refund",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('charge_key', models.CharField(max_length=80, unique=True)),
-                ('key', models.CharField(max_length=80, unique=True, verbose_name="refund's own idempotency key")),
-                ('amount_minor', models.PositiveIntegerField(verbose_name='amount (pence)')),
-                ('state', models.CharField(choices=[('due', 'Due'), ('sent', 'Sent'), ('refused', 'Refused')], default='due', max_length=8)),
-                ('due_at', models.DateTimeField()),
-                ('sent_at', models.DateTimeField(blank=True, null=True)),
-                ('why', models.CharField(blank=True, max_length=200)),
-                ('order', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='refunds', to='shop.order')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("charge_key", models.CharField(max_length=80, unique=True)),
+                ("key", models.CharField(max_length=80, unique=True, verbose_name="refund's own idempotency key")),
+                ("amount_minor", models.PositiveIntegerField(verbose_name="amount (pence)")),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[("due", "Due"), ("sent", "Sent"), ("refused", "Refused")],
+                        default="due",
+                        max_length=8,
+                    ),
+                ),
+                ("due_at", models.DateTimeField()),
+                ("sent_at", models.DateTimeField(blank=True, null=True)),
+                ("why", models.CharField(blank=True, max_length=200)),
+                (
+                    "order",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="refunds",
+                        to="shop.order",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['due_at', 'id'],
+                "ordering": ["due_at", "id"],
             },
         ),
         migrations.CreateModel(
-            name='Settlement',
+            name="Settlement",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('outcome', models.CharField(choices=[('completed', 'Completed'), ('released', 'Released'), ('refunded', 'Refunded')], max_length=12)),
-                ('form', models.CharField(max_length=24)),
-                ('box', models.CharField(max_length=40)),
-                ('run', models.UUIDField(blank=True, null=True)),
-                ('at', models.DateTimeField()),
-                ('copies_back', models.PositiveSmallIntegerField(default=0, help_text='Copies this write put back into stock.')),
-                ('order', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='settlements', to='shop.order')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "outcome",
+                    models.CharField(
+                        choices=[("completed", "Completed"), ("released", "Released"), ("refunded", "Refunded")],
+                        max_length=12,
+                    ),
+                ),
+                ("form", models.CharField(max_length=24)),
+                ("box", models.CharField(max_length=40)),
+                ("run", models.UUIDField(blank=True, null=True)),
+                ("at", models.DateTimeField()),
+                (
+                    "copies_back",
+                    models.PositiveSmallIntegerField(default=0, help_text="Copies this write put back into stock."),
+                ),
+                (
+                    "order",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="settlements", to="shop.order"
+                    ),
+                ),
             ],
             options={
-                'ordering': ['at', 'id'],
+                "ordering": ["at", "id"],
             },
         ),
         migrations.CreateModel(
-            name='StockCount',
+            name="StockCount",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('copies', models.PositiveIntegerField()),
-                ('counted_by', models.CharField(max_length=120)),
-                ('at', models.DateTimeField()),
-                ('book', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='counts', to='shop.book')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("copies", models.PositiveIntegerField()),
+                ("counted_by", models.CharField(max_length=120)),
+                ("at", models.DateTimeField()),
+                (
+                    "book",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="counts", to="shop.book"
+                    ),
+                ),
             ],
             options={
-                'ordering': ['-at', '-id'],
+                "ordering": ["-at", "-id"],
             },
         ),
         migrations.CreateModel(
-            name='StockMovement',
+            name="StockMovement",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('kind', models.CharField(choices=[('received', 'Received'), ('dispatched', 'Dispatched')], max_length=10)),
-                ('copies', models.PositiveIntegerField()),
-                ('at', models.DateTimeField()),
-                ('book', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='movements', to='shop.book')),
-                ('order', models.OneToOneField(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='movement', to='shop.order')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "kind",
+                    models.CharField(choices=[("received", "Received"), ("dispatched", "Dispatched")], max_length=10),
+                ),
+                ("copies", models.PositiveIntegerField()),
+                ("at", models.DateTimeField()),
+                (
+                    "book",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="movements", to="shop.book"
+                    ),
+                ),
+                (
+                    "order",
+                    models.OneToOneField(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="movement",
+                        to="shop.order",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['at', 'id'],
+                "ordering": ["at", "id"],
             },
         ),
         migrations.CreateModel(
-            name='StrayCharge',
+            name="StrayCharge",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('key', models.CharField(max_length=80, unique=True, verbose_name='idempotency key')),
-                ('amount_minor', models.PositiveIntegerField(verbose_name='amount (pence)')),
-                ('landed_at', models.DateTimeField()),
-                ('found_at', models.DateTimeField()),
-                ('found_by_box', models.CharField(max_length=40)),
-                ('order', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='stray_charges', to='shop.order')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("key", models.CharField(max_length=80, unique=True, verbose_name="idempotency key")),
+                ("amount_minor", models.PositiveIntegerField(verbose_name="amount (pence)")),
+                ("landed_at", models.DateTimeField()),
+                ("found_at", models.DateTimeField()),
+                ("found_by_box", models.CharField(max_length=40)),
+                (
+                    "order",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="stray_charges",
+                        to="shop.order",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'charge without an order',
-                'verbose_name_plural': 'charges without an order',
-                'ordering': ['landed_at', 'id'],
+                "verbose_name": "charge without an order",
+                "verbose_name_plural": "charges without an order",
+                "ordering": ["landed_at", "id"],
             },
         ),
         migrations.AddIndex(
-            model_name='order',
-            index=models.Index(fields=['status', 'created_at', 'id'], name='order_by_status_and_age'),
+            model_name="order",
+            index=models.Index(fields=["status", "created_at", "id"], name="order_by_status_and_age"),
         ),
         migrations.AddConstraint(
-            model_name='order',
-            constraint=models.CheckConstraint(condition=models.Q(('status__in', ['pending', 'paid', 'dispatched', 'abandoned'])), name='order_status_known'),
+            model_name="order",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("status__in", ["pending", "paid", "dispatched", "abandoned"])),
+                name="order_status_known",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='order',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('settled_at__isnull', True), ('status', 'pending')), models.Q(models.Q(('status', 'pending'), _negated=True), ('settled_at__isnull', False)), _connector='OR'), name='order_settled_when_not_pending'),
+            model_name="order",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("settled_at__isnull", True), ("status", "pending")),
+                    models.Q(models.Q(("status", "pending"), _negated=True), ("settled_at__isnull", False)),
+                    _connector="OR",
+                ),
+                name="order_settled_when_not_pending",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='order',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('dispatched_at__isnull', False), ('status', 'dispatched')), models.Q(models.Q(('status', 'dispatched'), _negated=True), ('dispatched_at__isnull', True)), _connector='OR'), name='order_dispatched_has_its_time'),
+            model_name="order",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("dispatched_at__isnull", False), ("status", "dispatched")),
+                    models.Q(models.Q(("status", "dispatched"), _negated=True), ("dispatched_at__isnull", True)),
+                    _connector="OR",
+                ),
+                name="order_dispatched_has_its_time",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='book',
-            constraint=models.CheckConstraint(condition=models.Q(('stock__gte', 0)), name='book_stock_not_negative'),
+            model_name="book",
+            constraint=models.CheckConstraint(condition=models.Q(("stock__gte", 0)), name="book_stock_not_negative"),
         ),
         migrations.AddConstraint(
-            model_name='book',
-            constraint=models.CheckConstraint(condition=models.Q(('isbn__regex', '^97[89][0-9]{10}$')), name='book_isbn_thirteen_digits'),
+            model_name="book",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("isbn__regex", "^97[89][0-9]{10}$")), name="book_isbn_thirteen_digits"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='stockmovement',
-            constraint=models.CheckConstraint(condition=models.Q(('copies__gte', 1)), name='movement_moves_something'),
+            model_name="stockmovement",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("copies__gte", 1)), name="movement_moves_something"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='stockmovement',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('kind', 'received'), ('order__isnull', True)), models.Q(('copies', 1), ('kind', 'dispatched'), ('order__isnull', False)), _connector='OR'), name='movement_dispatch_is_one_order'),
+            model_name="stockmovement",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("kind", "received"), ("order__isnull", True)),
+                    models.Q(("copies", 1), ("kind", "dispatched"), ("order__isnull", False)),
+                    _connector="OR",
+                ),
+                name="movement_dispatch_is_one_order",
+            ),
         ),
     ]
