@@ -4,8 +4,7 @@ What the catalogue promises of a book is its stock, the copies held by pending o
 ones. What the shelf holds is what came onto it less what left. The two are equal, or copies are phantom or lost.
 """
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
 from django.db.models import Case, Count, F, IntegerField, OuterRef, Q, QuerySet, Subquery, Sum, When
 from django.db.models.functions import Coalesce
@@ -53,8 +52,7 @@ def shelf(books: QuerySet[Book] | None = None) -> "QuerySet[ShelvedBook]":
     )
 
 
-@dataclass(frozen=True)
-class Totals:
+class Totals(NamedTuple):
     """Over all books, in copies: promised but on no shelf, and on the shelf but promised to nobody."""
 
     phantom: int
