@@ -6,9 +6,11 @@ ones. What the shelf holds is what came onto it less what left. The two are equa
 
 from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
+from django.db import transaction
 from django.db.models import Case, Count, F, IntegerField, OuterRef, Q, QuerySet, Subquery, Sum, When
 from django.db.models.functions import Coalesce
 
+from marlow.clock import Clock
 from shop.models import Book, Order, StockCount, StockMovement
 
 if TYPE_CHECKING:
@@ -66,6 +68,13 @@ def totals(books: QuerySet[Book] | None = None) -> Totals:
         lost=Coalesce(Sum("difference", filter=Q(difference__lt=0)), 0),
     )
     return Totals(phantom=sums["phantom"], lost=-sums["lost"])
+
+
+def receive(book: Book, copies: int, clock: Clock) -> None:
+    """Copies arrive (one or more): onto the shelf and into stock, in one commit."""
+    with transaction.atomic():
+        Book.objects.filter(pk=book.pk).update(stock=F("stock") + copies)
+        StockMovement.objects.create(book=book, kind=StockMovement.Kind.RECEIVED, copies=copies, at=clock.now())
 
 
 def _orders(status: Order.Status) -> Coalesce:
