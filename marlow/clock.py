@@ -25,6 +25,10 @@ class Clock(Protocol):
         """The virtual time on this box, timezone-aware (UTC)."""
         ...
 
+    def at(self, real: datetime) -> datetime:
+        """The virtual time on this box at this real moment (past or present)."""
+        ...
+
     def real(self, seconds: float) -> float:
         """How many real seconds this many virtual seconds take."""
         ...
@@ -70,7 +74,10 @@ class RealClock:
         self.offset = timedelta(seconds=offset)
 
     def now(self) -> datetime:
-        return real_now() + self.offset
+        return self.at(real_now())
+
+    def at(self, real: datetime) -> datetime:
+        return real + self.offset
 
     def real(self, seconds: float) -> float:
         return seconds
@@ -86,18 +93,20 @@ class RealClock:
 class Reading:
     """The face of a dial: where virtual time stands, and since when it runs.
 
-    `epoch` is the virtual time at real time `anchor`; while `anchor` is None the clock stands still at `epoch`.
+    It stands still at `epoch` until it is started at real time `started`, and runs from `ahead` virtual seconds past
+    the epoch then.
     """
 
     epoch: str
     scale: float
-    anchor: float | None = None
+    started: float | None = None
+    ahead: float = 0.0
 
     def at(self, real: float) -> datetime:
-        start = datetime.fromisoformat(self.epoch)
-        if self.anchor is None:
-            return start
-        return start + timedelta(seconds=(real - self.anchor) * self.scale)
+        epoch = datetime.fromisoformat(self.epoch)
+        if self.started is None or real < self.started:
+            return epoch
+        return epoch + timedelta(seconds=self.ahead + (real - self.started) * self.scale)
 
 
 class Dial:
@@ -130,8 +139,7 @@ class Dial:
 
     def start(self, ahead: float = 0.0) -> None:
         """Run from where it stands, or from `ahead` virtual seconds past that."""
-        reading = self.read()
-        self._write(replace(reading, anchor=time.time() - ahead / reading.scale))
+        self._write(replace(self.read(), started=time.time(), ahead=ahead))
 
     def stop(self) -> None:
         """Stand still at the present virtual time."""
@@ -153,7 +161,10 @@ class ScaledClock:
         self.offset = timedelta(seconds=offset)
 
     def now(self) -> datetime:
-        return self.dial.read().at(time.time()) + self.offset
+        return self.at(real_now())
+
+    def at(self, real: datetime) -> datetime:
+        return self.dial.read().at(real.timestamp()) + self.offset
 
     def real(self, seconds: float) -> float:
         return seconds / self.dial.read().scale
@@ -162,7 +173,29 @@ class ScaledClock:
         time.sleep(self.real(seconds))
 
     def ticking(self) -> bool:
-        return self.dial.read().anchor is not None
+        return self.dial.read().started is not None
+
+
+class StandingClock:
+    """A clock that somebody sets by hand: for writing down what happened at a given moment. Real time stands too."""
+
+    def __init__(self, now: datetime) -> None:
+        self.moment = now
+
+    def now(self) -> datetime:
+        return self.moment
+
+    def at(self, real: datetime) -> datetime:
+        return self.moment
+
+    def real(self, seconds: float) -> float:
+        return seconds
+
+    def sleep(self, seconds: float) -> None:
+        self.moment += timedelta(seconds=seconds)
+
+    def ticking(self) -> bool:
+        return False
 
 
 class ClockError(Exception):
@@ -181,7 +214,5 @@ def live() -> Clock:
     if dial:
         return ScaledClock(Dial(Path(dial)), offset)
     if float(os.environ.get("MARLOW_TIME_SCALE", "1")) != 1:
-        raise ClockError(
-            "MARLOW_TIME_SCALE is not 1 and MARLOW_CLOCK_FILE is not set: name the dial, or set 1."
-        )
+        raise ClockError("MARLOW_TIME_SCALE is not 1 and MARLOW_CLOCK_FILE is not set: name the dial, or set 1.")
     return RealClock(offset)

@@ -5,6 +5,7 @@ lists the names below and is tested against them.
 """
 
 import json
+import os
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -23,9 +24,7 @@ DEBUG = env.bool("DEBUG", default=False)
 SECRET_KEY = env.str("SECRET_KEY", default=DEMO_SECRET_KEY if DEMO else "")
 if not DEMO:
     if not SECRET_KEY:
-        raise ImproperlyConfigured(
-            "Set SECRET_KEY to fifty random characters (or MARLOW_DEMO=1 on a laptop)."
-        )
+        raise ImproperlyConfigured("Set SECRET_KEY to fifty random characters (or MARLOW_DEMO=1 on a laptop).")
     if SECRET_KEY == DEMO_SECRET_KEY:
         raise ImproperlyConfigured("SECRET_KEY is the demo's, which everybody knows: set one of your own.")
     if DEBUG:
@@ -60,16 +59,10 @@ MARLOW_TCP_USER_TIMEOUT = env.int("MARLOW_TCP_USER_TIMEOUT", default=60)
 
 # --- This box and its clock ---------------------------------------------------------------------------------------
 MARLOW_BOX = env.str("MARLOW_BOX", default="box-a")
-MARLOW_TIME_SCALE = env.float(
-    "MARLOW_TIME_SCALE", default=1.0
-)  # virtual seconds a real second; 1 is production
-MARLOW_CLOCK_EPOCH = env.str(
-    "MARLOW_CLOCK_EPOCH", default=""
-)  # virtual start, ISO 8601; empty: the scenario's
+MARLOW_TIME_SCALE = env.float("MARLOW_TIME_SCALE", default=1.0)  # virtual seconds a real second; 1 is production
+MARLOW_CLOCK_EPOCH = env.str("MARLOW_CLOCK_EPOCH", default="")  # virtual start, ISO 8601; empty: the scenario's
 MARLOW_CLOCK_OFFSET = env.float("MARLOW_CLOCK_OFFSET", default=0.0)  # this box's error, virtual seconds
-MARLOW_CLOCK_FILE = env.str(
-    "MARLOW_CLOCK_FILE", default=_running.get("MARLOW_CLOCK_FILE", "")
-)  # scales but 1
+MARLOW_CLOCK_FILE = env.str("MARLOW_CLOCK_FILE", default=_running.get("MARLOW_CLOCK_FILE", ""))  # scales but 1
 
 # --- The sweeper --------------------------------------------------------------------------------------------------
 SWEEPER_LOCK = env.str("SWEEPER_LOCK", default="postgres-advisory")
@@ -77,17 +70,33 @@ SWEEPER_SETTLE = env.str("SWEEPER_SETTLE", default="guarded")
 SWEEPER_QUESTION = env.str("SWEEPER_QUESTION", default="cancel")  # lookup | cancel
 SWEEPER_STOP_ON_LOST_LEASE = env.bool("SWEEPER_STOP_ON_LOST_LEASE", default=True)
 SWEEPER_TTL = env.float("SWEEPER_TTL", default=120.0)  # lease of the locks that have one, virtual seconds
-SWEEPER_EVERY = env.float(
-    "SWEEPER_EVERY", default=120.0
-)  # both boxes' schedule and the slot, virtual seconds
-SWEEPER_PENDING_FOR = env.float(
-    "SWEEPER_PENDING_FOR", default=120.0
-)  # age at which a row is swept, virtual seconds
+SWEEPER_EVERY = env.float("SWEEPER_EVERY", default=120.0)  # both boxes' schedule and the slot, virtual seconds
+SWEEPER_PENDING_FOR = env.float("SWEEPER_PENDING_FOR", default=120.0)  # age at which a row is swept, virtual seconds
 SWEEPER_RECONCILE_EVERY = env.float("SWEEPER_RECONCILE_EVERY", default=1800.0)  # virtual seconds
-SWEEPER_TIME_LIMIT = env.float(
-    "SWEEPER_TIME_LIMIT", default=900.0
-)  # longest run before it is ended, virtual seconds
+SWEEPER_TIME_LIMIT = env.float("SWEEPER_TIME_LIMIT", default=900.0)  # longest run before it is ended, virtual seconds
 PROVIDER_TIMEOUT = env.float("PROVIDER_TIMEOUT", default=10.0)  # total deadline of one call, virtual seconds
+
+# What `manage.py up` plays where the environment does not say otherwise: the shop that shipped, at twenty times the
+# speed. Servers that the environment names are used; the rest is embedded.
+UP = {
+    name: env.str(name, default=shipped)
+    for name, shipped in (
+        ("SWEEPER_LOCK", "redis-naive"),
+        ("SWEEPER_SETTLE", "unguarded"),
+        ("SWEEPER_QUESTION", "lookup"),
+        ("SWEEPER_STOP_ON_LOST_LEASE", "0"),
+        ("MARLOW_TIME_SCALE", "20"),
+    )
+}
+GIVEN_SERVERS = {
+    name: env.str(name) for name in ("DATABASE_URL", "CELERY_BROKER_URL", "LOCK_REDIS_URL") if name in env.ENVIRON
+}
+
+
+def environment_for(**extra: str) -> dict[str, str]:
+    """This process's environment and these variables: what a child process is started with."""
+    return {**os.environ, **extra}
+
 
 # --- Django -------------------------------------------------------------------------------------------------------
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["127.0.0.1", "localhost", "[::1]"])

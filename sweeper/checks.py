@@ -1,1 +1,76 @@
-"""System checks of the sweeper: names and pairs of settings."""
+"""System checks: names and pairs of settings. Whether a server answers is for worker start and `doctor` to say."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Warning, register
+
+from shop.settle import FORMS
+from sweeper.locks import LOCKS
+
+QUESTIONS = ("lookup", "cancel")
+
+
+@register()
+def sweeper_settings(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
+    """Refuse names nobody knows and pairs that make no sense, saying what to set instead."""
+    named: list[tuple[str, str, Iterable[str], str]] = [
+        ("SWEEPER_LOCK", settings.SWEEPER_LOCK, LOCKS, "sweeper.E001"),
+        ("SWEEPER_SETTLE", settings.SWEEPER_SETTLE, FORMS, "sweeper.E002"),
+        ("SWEEPER_QUESTION", settings.SWEEPER_QUESTION, QUESTIONS, "sweeper.E003"),
+    ]
+    found: list[CheckMessage] = [
+        Error(f"{setting} is {value!r}, which nobody knows.", hint=f"Set it to one of: {', '.join(known)}.", id=code)
+        for setting, value, known, code in named
+        if value not in known
+    ]
+    if not found:
+        found += _pair(settings.SWEEPER_LOCK, settings.SWEEPER_SETTLE)
+    return found + _numbers() + _servers()
+
+
+def _pair(lock: str, settle: str) -> list[CheckMessage]:
+    if "fenced" in settle and not LOCKS[lock].mints_token:
+        minting = ", ".join(name for name, strategy in LOCKS.items() if strategy.mints_token)
+        return [
+            Error(
+                f"SWEEPER_SETTLE is {settle!r}, but the lock {lock!r} hands out no token to compare.",
+                hint=f"Set SWEEPER_SETTLE=guarded, or SWEEPER_LOCK to one of: {minting}.",
+                id="sweeper.E004",
+            )
+        ]
+    return []
+
+
+def _numbers() -> list[CheckMessage]:
+    durations = (
+        "SWEEPER_TTL",
+        "SWEEPER_EVERY",
+        "SWEEPER_PENDING_FOR",
+        "SWEEPER_TIME_LIMIT",
+        "SWEEPER_RECONCILE_EVERY",
+        "PROVIDER_TIMEOUT",
+        "MARLOW_TIME_SCALE",
+    )
+    return [
+        Error(
+            f"{name} is {getattr(settings, name)}, and must be more than 0.",
+            hint=f"Leave {name} out for its default, or set a number above 0.",
+            id="sweeper.E005",
+        )
+        for name in durations
+        if not getattr(settings, name) > 0
+    ]
+
+
+def _servers() -> list[CheckMessage]:
+    if settings.BROKER_APART_FROM_LOCKS:
+        return []
+    return [
+        Warning(
+            "CELERY_BROKER_URL and LOCK_REDIS_URL name one Redis: whoever breaks the lock's breaks the queue too.",
+            hint="Give the locks a Redis of their own.",
+            id="sweeper.W001",
+        )
+    ]

@@ -62,6 +62,7 @@ class Event(models.Model):
 
     KINDS = [(kind.value, kind.value.replace("_", " ")) for kind in events.Kind]
 
+    uid = models.UUIDField(unique=True, help_text="Written twice, it is kept once.")
     run = models.ForeignKey(SweepRun, on_delete=models.CASCADE, related_name="events")
     at = models.DateTimeField(help_text="Virtual time, by the box's own clock.")
     real_at = models.DateTimeField()

@@ -16,7 +16,6 @@ import pytest
 from marlow.servers.postgres import EmbeddedPostgres
 from marlow.servers.redis import EmbeddedRedis
 
-
 closing = contextlib.ExitStack()
 
 
@@ -54,9 +53,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     """In CI, where every optional server is installed, a skipped test is a failure."""
     skipped = len(terminalreporter.stats.get("skipped", []))
     if os.environ.get("CI") and skipped:
-        terminalreporter.write_line(
-            f"{skipped} skipped in CI, where nothing may be: see the reasons above", red=True
-        )
+        terminalreporter.write_line(f"{skipped} skipped in CI, where nothing may be: see the reasons above", red=True)
 
 
 @pytest.hookimpl(trylast=True)

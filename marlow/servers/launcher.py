@@ -35,6 +35,17 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def port_or_free(wanted: int) -> int:
+    """The wanted port on loopback if nobody listens there, else the next of fifty that is free, else any free one."""
+    for port in range(wanted, wanted + 50):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            with contextlib.suppress(OSError, OverflowError):
+                probe.bind(("127.0.0.1", port))
+                return port
+    return free_port()
+
+
 def in_wheel(package: str, *tails: str) -> Path | None:
     """A file inside an installed package, found without importing it; the first pattern that matches."""
     spec = find_spec(package)

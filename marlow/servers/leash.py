@@ -19,9 +19,7 @@ from pathlib import Path
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--watch", type=int, required=True, help="process id whose end ends the command")
-    parser.add_argument(
-        "--record", type=Path, required=True, help="file that names the command's process group"
-    )
+    parser.add_argument("--record", type=Path, required=True, help="file that names the command's process group")
     parser.add_argument("--stop", default="SIGTERM", help="signal that asks the command to stop")
     parser.add_argument("--grace", type=float, default=3.0, help="real seconds between asking and killing")
     parser.add_argument("command", nargs="+")

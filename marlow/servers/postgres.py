@@ -110,7 +110,5 @@ def unprivileged() -> list[str]:
     if os.name != "posix" or os.geteuid() != 0:
         return []
     if not (shutil.which("unshare") and shutil.which("setpriv")):
-        raise ServerError(
-            "Postgres refuses to run as root and unshare/setpriv are missing: run as an ordinary user."
-        )
+        raise ServerError("Postgres refuses to run as root and unshare/setpriv are missing: run as an ordinary user.")
     return ["unshare", "-U", "--map-user=1000", "--map-group=1000", "setpriv", "--pdeathsig", "INT"]

@@ -1,0 +1,17 @@
+"""The lock strategies, by the name that `SWEEPER_LOCK` gives them."""
+
+from sweeper.locks.base import Lock, Ports
+from sweeper.locks.none import NoLock
+from sweeper.locks.postgres_advisory import PostgresAdvisory
+from sweeper.locks.redis_naive import RedisNaive
+from sweeper.locks.redis_token import RedisToken
+from sweeper.locks.slot import Slot
+
+LOCKS: dict[str, type[Lock]] = {
+    strategy.name: strategy for strategy in (NoLock, RedisNaive, RedisToken, Slot, PostgresAdvisory)
+}
+
+
+def build(name: str, ports: Ports) -> Lock:
+    """The strategy of this name over these ports. Raises KeyError for a name that is not in the registry."""
+    return LOCKS[name](ports)

@@ -4,6 +4,8 @@ A lock answers `acquire` with a lease or a refusal. It never raises for "somebod
 `LockUnavailable` when its server can't be asked, and that is never a grant.
 """
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
@@ -78,19 +80,6 @@ class Lease:
         return Release(Released.OURS)
 
 
-class Lock(Protocol):
-    """A strategy. The three declarations are what the conformance suite holds it to."""
-
-    name: ClassVar[str]
-    excludes: ClassVar[bool]  # at most one holder of a name at a time, in calm weather
-    mints_token: ClassVar[bool]  # leases carry a number that only rises
-    expires: ClassVar[bool]  # leases end by a clock
-
-    def acquire(self, name: str, ttl: float) -> Lease | Refusal:
-        """Try once, without waiting. `ttl` is in virtual seconds and ignored where leases have no expiry."""
-        ...
-
-
 class Redis(Protocol):
     """A Redis server as locks see it. Durations are virtual seconds. Raises LockUnavailable."""
 
@@ -113,11 +102,32 @@ class Postgres(Protocol):
 
 @dataclass(frozen=True)
 class Ports:
-    """Everything a strategy may be built from. `run` names one acquisition's holder to people and to the server."""
+    """Everything a strategy may be built from.
+
+    `run` is unique to one acquisition; `every` is the schedule's interval and a slot's length (virtual seconds);
+    `new_value` gives a fresh random string each time it is called.
+    """
 
     clock: Clock
     box: str
     run: str
+    every: float
     redis: Redis
     postgres: Postgres
-    new_value: Any  # () -> str: a fresh random value an acquisition
+    new_value: Callable[[], str]
+
+
+class Lock(ABC):
+    """A strategy over its ports. The three declarations are what the conformance suite holds it to."""
+
+    name: ClassVar[str]
+    excludes: ClassVar[bool]  # at most one holder of a name at a time, in calm weather
+    mints_token: ClassVar[bool]  # leases carry a number that only rises
+    expires: ClassVar[bool]  # leases end by a clock
+
+    def __init__(self, ports: Ports) -> None:
+        self.ports = ports
+
+    @abstractmethod
+    def acquire(self, name: str, ttl: float) -> Lease | Refusal:
+        """Try once, without waiting. `ttl` is in virtual seconds and ignored where leases have no expiry."""

@@ -128,9 +128,7 @@ def _alive(group: int) -> bool:
         os.killpg(group, 0)
     except ProcessLookupError:
         return False
-    return any(
-        each.status() != psutil.STATUS_ZOMBIE for each in psutil.process_iter() if _group(each.pid) == group
-    )
+    return any(each.status() != psutil.STATUS_ZOMBIE for each in psutil.process_iter() if _group(each.pid) == group)
 
 
 def _group(pid: int) -> int | None:

@@ -1,0 +1,68 @@
+"""`manage.py stage`: tables, demo logins, the shop as it stood, and the clock standing at the start."""
+
+import shutil
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+import redis
+from django.conf import settings
+from django.contrib.auth.models import Group, User
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError
+
+from exercises import stage
+from exercises.scenarios import wednesday
+from marlow.clock import Dial, real_now
+
+LOGINS = {"student": "Student", "instructor": "Instructor", "operator": "Operator"}
+PASSWORD = "marlow-demo"  # noqa: S105  printed on the screen, and made only where MARLOW_DEMO is set
+
+
+class Command(BaseCommand):
+    help = "Set the stage for a scenario. Clears the shop of the last one; users stay."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--from", dest="start", choices=sorted(wednesday.STARTS), default="21:50")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if not settings.DEMO or not settings.MARLOW_CLOCK_FILE:
+            raise CommandError(
+                "A stage is set by `manage.py up`, in a demo (MARLOW_DEMO=1) and on a clock of its own."
+            )
+        start = wednesday.STARTS[options["start"]]
+        call_command("migrate", verbosity=0)
+        _logins()
+        try:
+            stage.reset(
+                start,
+                lock=settings.SWEEPER_LOCK,
+                settle=settings.SWEEPER_SETTLE,
+                question=settings.SWEEPER_QUESTION,
+                real=real_now(),
+            )
+        except stage.NotAStage as shop:
+            raise CommandError(str(shop)) from shop
+        _sweep_out()
+        Dial(Path(settings.MARLOW_CLOCK_FILE)).set(start, settings.MARLOW_TIME_SCALE)
+
+
+def _logins() -> None:
+    for name, group in LOGINS.items():
+        user, made = User.objects.get_or_create(username=name, defaults={"is_staff": True})
+        if made:
+            user.set_password(PASSWORD)
+            user.save()
+            user.groups.add(Group.objects.get(name=group))
+
+
+def _sweep_out() -> None:
+    """What an earlier evening left outside the database: messages, a lock's key, charges, ready marks."""
+    with redis.Redis.from_url(settings.LOCK_REDIS_URL) as locks:
+        locks.delete("lock:sweeper")
+    with redis.Redis.from_url(settings.CELERY_BROKER_URL) as broker:
+        broker.delete(*wednesday.CLOCK_OFFSETS, "unacked", "unacked_index")
+    for file in Path(settings.STATE_DIR).glob("provider.sqlite3*"):
+        file.unlink()
+    for folder in ("ready", "journal"):
+        shutil.rmtree(Path(settings.STATE_DIR) / folder, ignore_errors=True)

@@ -1,0 +1,149 @@
+"""`manage.py up`: real servers, two boxes, the provider and the web, one process tree, and the Wednesday on it."""
+
+import contextlib
+import fcntl
+import json
+import subprocess
+import sys
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from exercises.scenarios import wednesday
+from marlow.servers.launcher import ServerError, free_port, port_or_free
+from marlow.servers.postgres import EmbeddedPostgres
+from marlow.servers.redis import EmbeddedRedis
+from marlow.settings import environment_for
+from marlow.tree import Tree, manage
+
+Environment = dict[str, str]
+
+
+class Command(BaseCommand):
+    help = "Start the shop on real servers and two boxes, play the Wednesday, and keep the shop open until Ctrl-C."
+    requires_system_checks = []  # the settings it passes on are checked by the processes it starts
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--once", action="store_true", help="end after the verdict, with everything stopped")
+        parser.add_argument("--json", action="store_true", help="the verdict as JSON on the last line of stdout")
+        parser.add_argument(
+            "--from",
+            dest="start",
+            choices=sorted(wednesday.STARTS),
+            default="21:50",
+            help="21:50 with fourteen rows seeded, or the whole evening from 20:50 by real checkouts",
+        )
+        parser.add_argument("--port", type=int, default=8000, help="of the web process; taken: the next free one")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        folder = Path(settings.STATE_DIR) / "demo"
+        try:
+            with _alone(folder), _servers(folder) as servers:
+                status = self._run(folder, servers, options)
+        except ServerError as error:
+            raise CommandError(str(error)) from error
+        except KeyboardInterrupt:
+            status = 130
+        sys.exit(status)
+
+    def _run(self, folder: Path, servers: Environment, options: dict[str, Any]) -> int:
+        web = port_or_free(options["port"])
+        if web != options["port"]:
+            self.stderr.write(f"Port {options['port']} is in use; the shop opens on {web} instead.")
+        provider = free_port()
+        environment = environment_for(
+            **settings.UP,
+            **servers,
+            MARLOW_DEMO="1",
+            MARLOW_STATE_DIR=str(folder),
+            MARLOW_CLOCK_FILE=str(folder / "clock.json"),
+            MARLOW_CLOCK_EPOCH=wednesday.STARTS[options["start"]].isoformat(),
+            PROVIDER_URL=f"http://127.0.0.1:{provider}",
+        )
+        _leave_addresses(folder, environment)
+        staged = subprocess.run(
+            manage("stage", "--from", options["start"]), env=environment, capture_output=True, text=True, check=False
+        )
+        if staged.returncode:
+            raise CommandError(f"The stage could not be set.\n{staged.stderr.strip()[-2000:]}")
+        play = manage("play", "--from", options["start"], "--web", f"http://127.0.0.1:{web}")
+        play += [flag for flag, wanted in (("--once", options["once"]), ("--json", options["json"])) if wanted]
+        tree = Tree(folder, play, environment)
+        _plant(tree, folder, provider, web)
+        status = tree.run()
+        if status == 1 and (why := tree.ended_early()):
+            self.stderr.write(why)
+        return status
+
+
+def _plant(tree: Tree, folder: Path, provider: int, web: int) -> None:
+    store = str(folder / "provider.sqlite3")
+    python = (sys.executable, "-m")
+    tree.add("provider", [*python, "shop.provider.server", "--port", str(provider), "--store", store])
+    for box, offset in wednesday.CLOCK_OFFSETS.items():
+        tree.add(
+            box,
+            [
+                *(
+                    *python,
+                    "celery",
+                    "--app",
+                    "marlow",
+                    "worker",
+                    "--beat",
+                    "--hostname",
+                    f"{box}@%h",
+                    "--queues",
+                    box,
+                ),
+                *("--concurrency", "2", "--without-gossip", "--without-mingle", "--loglevel", "WARNING"),
+            ],
+            MARLOW_BOX=box,
+            MARLOW_CLOCK_OFFSET=str(offset),
+        )
+    gunicorn = ["gunicorn", "marlow.wsgi:application", "--bind", f"127.0.0.1:{web}", "--threads", "4"]
+    tree.add("web", [*python, *gunicorn, "--log-level", "warning"], MARLOW_BOX="web")
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """One `up` a state folder. The lock is the kernel's and goes with the process, however it ends."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "up.lock").open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as taken:
+            raise ServerError(
+                "Another `manage.py up` runs here: end it with Ctrl-C, or give this one its own MARLOW_STATE_DIR."
+            ) from taken
+        yield
+
+
+@contextlib.contextmanager
+def _servers(folder: Path) -> Iterator[Environment]:
+    """The servers the environment names, and embedded ones for the rest; stopped in the end."""
+    with contextlib.ExitStack() as running:
+        urls = dict(settings.GIVEN_SERVERS)
+        if "DATABASE_URL" not in urls:
+            postgres = EmbeddedPostgres(folder / "postgres").start()
+            running.callback(postgres.stop)
+            urls["DATABASE_URL"] = postgres.url()
+        for name, called in (("CELERY_BROKER_URL", "broker"), ("LOCK_REDIS_URL", "locks")):
+            if name not in urls:
+                server = EmbeddedRedis(folder / called, name=called).start()
+                running.callback(server.stop)
+                urls[name] = server.url
+        yield urls
+        (folder / "addresses.json").unlink(missing_ok=True)
+
+
+def _leave_addresses(folder: Path, environment: Environment) -> None:
+    """For `manage.py shell` and its like while the shop is open. Readable by its owner only: a password is in it."""
+    names = (*settings.GIVEN_SERVERS, "DATABASE_URL", "CELERY_BROKER_URL", "LOCK_REDIS_URL", "PROVIDER_URL")
+    file = folder / "addresses.json"
+    file.touch(mode=0o600)
+    file.write_text(json.dumps({name: environment[name] for name in (*names, "MARLOW_CLOCK_FILE")}))

@@ -1,0 +1,86 @@
+"""The processes of one shop: provider, two boxes, web, and the play that runs before them, as one tree (honcho)."""
+
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from shlex import join
+from typing import Any
+
+from honcho.manager import Manager
+
+from marlow.clock import real_sleep
+from marlow.servers.launcher import leashed, tail
+
+
+class LogFiles:
+    """A honcho printer that keeps each process's lines in a file of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.width = 0
+
+    def write(self, message: Any) -> None:
+        data = message.data if isinstance(message.data, bytes) else message.data.encode()
+        with (self.folder / f"{message.name}.log").open("ab") as file:
+            file.write(data)
+
+
+class Tree(Manager):  # type: ignore[misc]  # honcho ships no types
+    """All processes live and end together; when `play` ends, so do they.
+
+    Each is on a leash, so that not even kill -9 of this process leaves one behind.
+    """
+
+    def __init__(self, folder: Path, play: Sequence[str], environment: Mapping[str, str]) -> None:
+        super().__init__(printer=LogFiles(folder))
+        self.folder, self.command, self.environment = folder, list(play), dict(environment)
+        self.play: subprocess.Popen[bytes] | None = None
+        self.interrupted = False
+
+    def add(self, name: str, command: Sequence[str], **extra: str) -> None:
+        (self.folder / f"{name}.log").write_bytes(b"")
+        record = self.folder / f"{name}.group"
+        process = self.add_process(name, f"exec {join(leashed(command, record))}", env=dict(self.environment))
+        process.env.update(extra)
+
+    def run(self) -> int:
+        """Start everything, play, stop everything; the exit status of the play, or 1 if a process ended early."""
+        self.loop()
+        if self.play is not None and self.play.wait() == 0:
+            return 0
+        return 130 if self.interrupted else 1
+
+    def ended_early(self) -> str:
+        """Which process ended by itself, and the end of its log; empty when none did."""
+        for name, process in self._processes.items():
+            if process.get("returncode") not in (None, 0):
+                return f"{name} ended:\n{tail(self.folder / f'{name}.log')}"
+        return ""
+
+    def terminate(self) -> None:
+        """Called by honcho for a signal and for a process that ended: the play ends first, then the rest."""
+        if self.play is not None and self.play.poll() is None:
+            self.play.terminate()
+        elif self.interrupted or self.play is not None:
+            super().terminate()
+        self.interrupted = True
+
+    def _start(self) -> None:
+        super()._start()
+        threading.Thread(target=self._direct, daemon=True).start()
+
+    def _direct(self) -> None:
+        """Play once every process has its number, and end the tree with the play."""
+        while not self._all_started():
+            real_sleep(0.02)
+        if not self.interrupted:
+            self.play = subprocess.Popen(self.command, env=self.environment)
+            self.play.wait()
+        super().terminate()
+
+
+def manage(*words: str) -> list[str]:
+    """A command line of ours, run by this Python."""
+    return [sys.executable, str(Path(__file__).resolve().parent.parent / "manage.py"), *words]

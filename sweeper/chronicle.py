@@ -1,0 +1,132 @@
+"""The live journal: rows on a connection of its own, one log line an event, a file while the database is gone."""
+
+import json
+import logging
+import uuid
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from django.db import DatabaseError, IntegrityError, InterfaceError, connections, transaction
+
+from marlow.clock import real_now
+from sweeper import models
+from sweeper.events import Event, Kind
+from sweeper.journal import AlreadyRun, Run
+
+log = logging.getLogger("journal")
+DB = "journal"
+GONE = (DatabaseError, InterfaceError)
+State = models.SweepRun.State
+ENDS = {
+    Kind.REFUSED: State.REFUSED,
+    Kind.FINISHED: State.FINISHED,
+    Kind.STOPPED: State.STOPPED,
+    Kind.DIED: State.DIED,
+}
+
+
+class Chronicle:
+    """Writes each event at once, in autocommit, so that a settle rolled back keeps its story.
+
+    While the database can't be reached, events go to a file in `spool` and are written when a later run begins.
+    """
+
+    def __init__(self, spool: Path, new_uid: Callable[[], uuid.UUID] = uuid.uuid4) -> None:
+        self.spool = spool
+        self.new_uid = new_uid
+
+    def begin(self, run: Run, at: datetime) -> None:
+        self.recover()
+        started = Event(at, run.box, run.run, Kind.STARTED, data={"message": run.message})
+        try:
+            models.SweepRun.objects.using(DB).create(
+                **{name: getattr(run, name) for name in ("run", "box", "message", "lock", "settle", "question")},
+                started_at=at,
+            )
+        except IntegrityError as twice:
+            self._again(run, at)
+            raise AlreadyRun(f"Message {run.message} was swept before.") from twice
+        self.write(started)
+
+    def write(self, event: Event) -> None:
+        line = {"uid": str(self.new_uid()), "real_at": real_now().isoformat(), **_fields(event)}
+        log.info("%s", json.dumps(line))
+        try:
+            _store([line])
+        except GONE as gone:
+            log.warning("journal kept in a file: %s", gone)
+            self._keep(line)
+
+    def recover(self) -> None:
+        """Write what was kept in files while the database was gone. Safe to run twice and by two boxes at once."""
+        for kept in sorted(self.spool.glob("*.jsonl")):
+            with suppress(FileNotFoundError):
+                _store([json.loads(line) for line in kept.read_text().splitlines()])
+                kept.unlink()
+
+    def bury(self, box: str, at: datetime) -> int:
+        """Close the runs of this box that never ended: it was killed and is only starting now. Returns how many."""
+        dead = list(models.SweepRun.objects.using(DB).filter(box=box, state=State.RUNNING))
+        for run in dead:
+            self.write(Event(at, box, run.run, Kind.DIED, data={"error": "found unfinished when its box started"}))
+        return len(dead)
+
+    def _again(self, run: Run, at: datetime) -> None:
+        """A message came a second time: say so on its first run, whose worker is gone if it has not ended."""
+        first = models.SweepRun.objects.using(DB).get(message=run.message)
+        self.write(Event(at, run.box, first.run, Kind.REDELIVERED, data={"message": run.message}))
+        if first.state == State.RUNNING:
+            self.write(Event(at, run.box, first.run, Kind.DIED, data={"error": "its worker was lost"}))
+
+    def _keep(self, line: dict[str, Any]) -> None:
+        self.spool.mkdir(parents=True, exist_ok=True)
+        with (self.spool / f"{line['run']}.jsonl").open("a") as file:
+            file.write(json.dumps(line) + "\n")
+
+
+def _fields(event: Event) -> dict[str, Any]:
+    return {
+        "at": event.at.isoformat(),
+        "box": event.box,
+        "run": str(event.run),
+        "kind": str(event.kind),
+        "order": event.order,
+        "answer": event.answer,
+        "token": event.token,
+        "data": event.data,
+    }
+
+
+def _store(lines: list[dict[str, Any]]) -> None:
+    """Rows for these events, and their run's row brought up to date; an event written before is left alone."""
+    try:
+        with transaction.atomic(using=DB):
+            models.Event.objects.using(DB).bulk_create(
+                [models.Event(**_row(line)) for line in lines],
+                ignore_conflicts=True,
+            )
+            for line in lines:
+                _bring_up_to_date(line)
+    except GONE:
+        connections[DB].close()
+        raise
+
+
+def _row(line: dict[str, Any]) -> dict[str, Any]:
+    return {("run_id" if name == "run" else name): value for name, value in line.items()}
+
+
+def _bring_up_to_date(line: dict[str, Any]) -> None:
+    kind, data = Kind(line["kind"]), line["data"]
+    changes: dict[str, Any] = {}
+    if kind is Kind.ACQUIRED:
+        changes = {"acquired_at": line["at"], "lease_until": data.get("deadline"), "token": line["token"]}
+    elif kind is Kind.LISTED:
+        changes = {"rows": data["rows"]}
+    elif kind in ENDS:
+        changes = {"state": ENDS[kind], "ended_at": line["at"], "settled": data.get("settled", 0)}
+    if changes:
+        models.SweepRun.objects.using(DB).filter(run=line["run"]).update(**changes)

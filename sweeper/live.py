@@ -1,0 +1,111 @@
+"""The sweeper on real servers, put together from the settings. The one place where they meet."""
+
+import uuid
+from pathlib import Path
+
+from django.conf import settings
+from django.core.checks import Error
+from django.core.exceptions import ImproperlyConfigured
+from django.db import connections
+
+from marlow.clock import live
+from shop.provider.client import HttpProvider
+from shop.settle import FORMS
+from sweeper.checks import sweeper_settings
+from sweeper.chronicle import Chronicle
+from sweeper.journal import AlreadyRun, Run
+from sweeper.locks import build
+from sweeper.locks.base import Ports
+from sweeper.locks.live import LivePostgres, LiveRedis
+from sweeper.reconcile import Reconciled, reconcile
+from sweeper.sweep import Rules, sweep
+
+
+def chronicle() -> Chronicle:
+    return Chronicle(Path(settings.STATE_DIR) / "journal")
+
+
+def provider() -> HttpProvider:
+    return HttpProvider(settings.PROVIDER_URL, live(), timeout=settings.PROVIDER_TIMEOUT)
+
+
+def rules() -> Rules:
+    return Rules(
+        ttl=settings.SWEEPER_TTL,
+        pending_for=settings.SWEEPER_PENDING_FOR,
+        stop_on_lost_lease=settings.SWEEPER_STOP_ON_LOST_LEASE,
+        fenced="fenced" in settings.SWEEPER_SETTLE,
+    )
+
+
+def sweep_once(message: str) -> int:
+    """One sweep for one message. Returns how many orders were settled; a message swept before is journalled and 0.
+
+    Raises ImproperlyConfigured when the settings name what does not exist.
+    """
+    demand_known_settings()
+    clock, journal = live(), chronicle()
+    run = Run(
+        run=uuid.uuid4(),
+        box=settings.MARLOW_BOX,
+        message=message,
+        lock=settings.SWEEPER_LOCK,
+        settle=settings.SWEEPER_SETTLE,
+        question=settings.SWEEPER_QUESTION,
+    )
+    try:
+        journal.begin(run, clock.now())
+    except AlreadyRun:
+        return 0
+    redis = LiveRedis(settings.LOCK_REDIS_URL, clock)
+    ports = Ports(
+        clock=clock,
+        box=run.box,
+        run=str(run.run),
+        every=settings.SWEEPER_EVERY,
+        redis=redis,
+        postgres=LivePostgres(),
+        new_value=lambda: uuid.uuid4().hex,
+    )
+    try:
+        with provider() as asked:
+            return sweep(
+                run,
+                lock=build(run.lock, ports),
+                form=FORMS[run.settle],
+                provider=asked,
+                clock=clock,
+                journal=journal,
+                rules=rules(),
+            )
+    finally:
+        redis.close()
+
+
+def reconcile_once() -> Reconciled:
+    """One look through the provider's charges for money without an order."""
+    with provider() as asked:
+        return reconcile(asked, live(), box=settings.MARLOW_BOX)
+
+
+def open_box() -> int:
+    """What a box does before its first message. Returns how many runs it had left open when it was killed.
+
+    Raises ImproperlyConfigured for settings, LockUnavailable or a database error for a server that does not answer.
+    """
+    demand_known_settings()
+    redis = LiveRedis(settings.LOCK_REDIS_URL, live())
+    try:
+        if settings.SWEEPER_LOCK.startswith("redis"):
+            redis.get("lock:sweeper")
+        return chronicle().bury(settings.MARLOW_BOX, live().now())
+    finally:
+        redis.close()
+        connections.close_all()
+
+
+def demand_known_settings() -> None:
+    """Raise ImproperlyConfigured with the first thing the system check has against the settings."""
+    for message in sweeper_settings():
+        if isinstance(message, Error):
+            raise ImproperlyConfigured(f"{message.msg} {message.hint or ''}".strip())

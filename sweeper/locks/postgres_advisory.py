@@ -1,0 +1,77 @@
+"""A Postgres advisory lock, held by the very session that does the work."""
+
+import hashlib
+
+from sweeper.locks.base import Lease, Lock, LockUnavailable, Ports, Postgres, Refusal, Release, Released
+
+# In: key, run. Takes the lock and marks this session as the one that took it for this run. Out: the run if the lock
+# was granted, null if another session has it or if this session still bears a mark: the lock is re-entrant, so a
+# pooled session that kept it for an earlier borrower would be told yes, and it would mean nothing. Never waits.
+TAKE = """
+    select case
+        when coalesce(current_setting('marlow.run', true), '') <> '' then null
+        when pg_try_advisory_lock(%s) then set_config('marlow.run', %s, false)
+    end
+"""
+# In: run, key. Lets go and takes the mark away. Out: true if it was held, false if not (Postgres warns too), null if
+# this is not the session that took it.
+LET_GO = """
+    select case when current_setting('marlow.run', true) = %s then
+        case when pg_advisory_unlock(%s) then set_config('marlow.run', '', false) = '' else false end
+    end
+"""
+# Out: the run this session is marked with; a session that was opened anew behind our back has none.
+MARKED = "select current_setting('marlow.run', true)"
+
+
+def key_of(name: str) -> int:
+    """The lock's 64-bit key: the first eight bytes of SHA-256 of `marlow:` and the name, signed, big-endian.
+
+    Pinned by a test: boxes that derive different keys from one name do not exclude each other. Not `hashtext`
+    (32 bits, and Postgres may change it) and not crc32 (`plumless` and `buckeroo` are one).
+    """
+    return int.from_bytes(hashlib.sha256(f"marlow:{name}".encode()).digest()[:8], "big", signed=True)
+
+
+class AdvisoryLease(Lease):
+    def __init__(self, ports: Ports, key: int) -> None:
+        super().__init__(ports.box, session=ports.run)
+        self.postgres: Postgres = ports.postgres
+        self.key = key
+
+    def still_held(self) -> bool:
+        """Whether the connection that works is still the session that took the lock."""
+        try:
+            return self.postgres.row(MARKED) == (self.session,)
+        except LockUnavailable:
+            return False
+
+    def release(self) -> Release:
+        """An unlock that does not answer true is reported, never ignored: the session was not ours any more."""
+        try:
+            row = self.postgres.row(LET_GO, (self.session, self.key))
+        except LockUnavailable:
+            return Release(Released.UNKNOWN)
+        unlocked = row == (True,)
+        return Release(Released.OURS if unlocked else Released.NOT_OURS, deleted=unlocked)
+
+
+class PostgresAdvisory(Lock):
+    """Promises that no other session holds the lock for as long as this session lives. No expiry, no clock.
+
+    An overrunning or paused run keeps it, and the next one is refused. Broken by: a pooler in transaction mode
+    (acquire and release reach different sessions), and a connection that is silently opened anew. The second is
+    caught: every settle's first update demands the session's mark. When a box loses power the lock stays until the
+    server notices: see the keepalive settings.
+    """
+
+    name = "postgres-advisory"
+    excludes = True
+    mints_token = False
+    expires = False
+
+    def acquire(self, name: str, ttl: float) -> Lease | Refusal:
+        key = key_of(name)
+        if self.ports.postgres.row(TAKE, (key, self.ports.run)) == (self.ports.run,):
+            return AdvisoryLease(self.ports, key)
+        return Refusal()

@@ -1,0 +1,39 @@
+"""The lock that shipped: `SET NX PX` with the hostname, and a plain `DEL`."""
+
+from datetime import timedelta
+
+from sweeper.locks.base import Lease, Lock, LockUnavailable, Ports, Refusal, Release, Released
+
+
+class NaiveLease(Lease):
+    def __init__(self, ports: Ports, key: str, ttl: float) -> None:
+        deadline = ports.clock.now() + timedelta(seconds=ttl)
+        super().__init__(ports.box, clock=ports.clock, deadline=deadline)
+        self.redis, self.key = ports.redis, key
+
+    def release(self) -> Release:
+        """Delete whatever lies under the key. It may be anybody's by now, and nothing here can tell."""
+        try:
+            deleted = self.redis.delete(self.key)
+        except LockUnavailable:
+            return Release(Released.UNKNOWN)
+        return Release(Released.UNKNOWN if deleted else Released.NOT_OURS, deleted=deleted)
+
+
+class RedisNaive(Lock):
+    """Promises the box that sets the key first that nobody else is told yes until the key is gone.
+
+    Broken by: a run longer than the lease (the next run is told yes while this one works, and this one's DEL then
+    deletes the next one's key), a pause past the lease, and a failover to a replica that had not the key.
+    """
+
+    name = "redis-naive"
+    excludes = True
+    mints_token = False
+    expires = True
+
+    def acquire(self, name: str, ttl: float) -> Lease | Refusal:
+        key = f"lock:{name}"
+        if self.ports.redis.set_if_absent(key, self.ports.box, ttl):
+            return NaiveLease(self.ports, key, ttl)
+        return Refusal(self.ports.redis.get(key) or "")

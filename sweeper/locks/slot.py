@@ -1,0 +1,24 @@
+"""A row for each slot: whoever's insert lands runs it."""
+
+from sweeper.locks.base import Lease, Lock, Refusal
+from sweeper.slots import elect, slot_of
+
+
+class Slot(Lock):
+    """Promises that each two-minute slot has one elected run, for ever: a unique constraint says so, with no expiry.
+
+    Mints a token, the slot's number. Broken by: a run that outlives its slot, for the next slot's row is free. The
+    election has no clock in it, but the slot's number is read from one: a box whose clock is slow asks for a slot
+    that is long gone, and is refused; fenced, it is locked out safely.
+    """
+
+    name = "slot"
+    excludes = False
+    mints_token = True
+    expires = False
+
+    def acquire(self, name: str, ttl: float) -> Lease | Refusal:
+        now = self.ports.clock.now()
+        slot = slot_of(now, self.ports.every)
+        elected = elect(self.ports.postgres, name, slot, box=self.ports.box, run=self.ports.run, at=now)
+        return Lease(self.ports.box, token=slot) if elected is None else Refusal(elected)

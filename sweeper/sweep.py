@@ -1,0 +1,160 @@
+"""The sweep: orders that nobody came back for, asked about one by one, and settled.
+
+One code path. Celery runs it on two boxes, the laboratory runs the very same function; what it needs comes in as
+arguments, and it knows nothing of either.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from marlow.clock import Clock
+from shop.models import Order
+from shop.permit import Permit, SessionLost, StaleToken
+from shop.provider.answers import Answer, Provider, Verdict
+from shop.settle import Form, Result, raise_fence
+from sweeper.events import Event, Kind
+from sweeper.journal import Journal, Run
+from sweeper.locks.base import Lease, Lock, Refusal
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How to sweep. Durations are virtual seconds."""
+
+    job: str = "sweeper"
+    ttl: float = 120.0
+    pending_for: float = 120.0
+    stop_on_lost_lease: bool = True
+    fenced: bool = False
+
+
+class LeaseLost(Exception):
+    """The run learned that its lock is no longer its own, and was told to stop then."""
+
+
+def sweep(
+    run: Run, *, lock: Lock, form: Form, provider: Provider, clock: Clock, journal: Journal, rules: Rules
+) -> int:
+    """One run: acquire, list, ask, settle, release. Returns how many orders it settled.
+
+    A refusal is no error. Whatever ends the run early is journalled and raised; the lock is released in any case.
+    """
+    return _Sweep(run, form, provider, clock, journal, rules).under(lock)
+
+
+@dataclass
+class _Sweep:
+    run: Run
+    form: Form
+    provider: Provider
+    clock: Clock
+    journal: Journal
+    rules: Rules
+    settled: int = 0
+
+    def under(self, lock: Lock) -> int:
+        try:
+            lease = lock.acquire(self.rules.job, self.rules.ttl)
+            if isinstance(lease, Refusal):
+                self._note(Kind.REFUSED, holder=lease.holder)
+                return 0
+            deadline = lease.deadline.isoformat() if lease.deadline else None
+            self._note(Kind.ACQUIRED, token=lease.token, holder=lease.holder, deadline=deadline)
+            self._work_then_release(lease)
+        except Exception as error:
+            self._note(Kind.DIED, error=f"{type(error).__name__}: {error}"[:500])
+            raise
+        return self.settled
+
+    def _work_then_release(self, lease: Lease) -> None:
+        ending = Kind.FINISHED
+        try:
+            self._work(lease)
+        except (LeaseLost, SessionLost, StaleToken) as lost:
+            kind = Kind.STALE if isinstance(lost, StaleToken) else Kind.LOST
+            highest = lost.highest if isinstance(lost, StaleToken) else None
+            self._note(kind, token=lease.token, why=str(lost), highest=highest)
+            ending = Kind.STOPPED
+        finally:
+            release = lease.release()
+            self._note(Kind.RELEASED, released=str(release.released), deleted=release.deleted)
+        self._note(ending, settled=self.settled)
+
+    def _work(self, lease: Lease) -> None:
+        permit = Permit(
+            clock=self.clock,
+            box=self.run.box,
+            run=self.run.run,
+            session=lease.session,
+            fence=self.rules.job if self.rules.fenced else "",
+            token=lease.token,
+        )
+        if self.rules.fenced and lease.token is not None:
+            raise_fence(self.rules.job, lease.token)
+        orders = self._list()
+        for order in orders:
+            self._demand(lease)
+            with lease.claim(order) as claimed:
+                if claimed:
+                    self._handle(order, lease, permit)
+                else:
+                    self._note(Kind.SKIPPED, order=order.reference, why="held by another worker")
+
+    def _list(self) -> list[Order]:
+        """Pending for longer than the rule says, oldest first."""
+        old = self.clock.now() - timedelta(seconds=self.rules.pending_for)
+        pending = Order.objects.filter(status=Order.Status.PENDING, created_at__lt=old)
+        orders = list(pending.order_by("created_at", "id"))
+        self._note(Kind.LISTED, rows=len(orders), orders=[order.reference for order in orders])
+        return orders
+
+    def _handle(self, order: Order, lease: Lease, permit: Permit) -> None:
+        answer = self._ask(order)
+        if not answer.known:
+            self._note(Kind.SKIPPED, order=order.reference, why=f"no answer: {answer.why}"[:200])
+            return
+        self._demand(lease)
+        outcome, write = self._choose(order, answer, permit)
+        self._note(Kind.SETTLING, order=order.reference, token=permit.token, outcome=outcome)
+        result = write()
+        if result is Result.DONE:
+            self.settled += 1
+            self._note(Kind.SETTLED, order=order.reference, token=permit.token, outcome=outcome)
+        else:
+            self._note(Kind.UNTOUCHED, order=order.reference, outcome=outcome)
+            self._money_of_an_order_settled_elsewhere(order, answer, permit)
+
+    def _ask(self, order: Order) -> Answer:
+        self._note(Kind.ASKED, order=order.reference, question=self.run.question)
+        question = self.provider.cancel if self.run.question == "cancel" else self.provider.lookup
+        answer = question(order.key)
+        self._note(Kind.ANSWERED, order=order.reference, answer=str(answer.verdict), why=answer.why)
+        return answer
+
+    def _choose(self, order: Order, answer: Answer, permit: Permit) -> tuple[str, Callable[[], Result]]:
+        """What the answer asks for: complete, release, or refund and release."""
+        if answer.verdict is Verdict.NO:
+            return "released", lambda: self.form.release(order, permit)
+        amount = answer.amount_minor
+        if amount is not None and amount != order.amount_minor:
+            why = f"charged {amount}, ordered {order.amount_minor}"
+            return "refunded", lambda: self.form.refund(order, permit, amount, why)
+        return "completed", lambda: self.form.complete(order, permit)
+
+    def _money_of_an_order_settled_elsewhere(self, order: Order, answer: Answer, permit: Permit) -> None:
+        """Money landed, but somebody else had settled the row. If it was abandoned, the money goes back."""
+        if answer.verdict is Verdict.YES:
+            amount = order.amount_minor if answer.amount_minor is None else answer.amount_minor
+            self.form.refund(order, permit, amount, "the order was already abandoned")
+
+    def _demand(self, lease: Lease) -> None:
+        """With stop-on-lost-lease, no question and no write once the lock is known to be gone."""
+        if self.rules.stop_on_lost_lease and not lease.still_held():
+            raise LeaseLost("The lease is over; the rest is left to the next run.")
+
+    def _note(self, kind: Kind, *, order: str = "", answer: str = "", token: int | None = None, **data: Any) -> None:
+        kept = {name: value for name, value in data.items() if value not in ("", None)}
+        event = Event(self.clock.now(), self.run.box, self.run.run, kind, order, answer, token, kept)
+        self.journal.write(event)
