@@ -8,6 +8,7 @@ entry replaces the whole body, it is not merged into the one before.
      "schedule": [{"at": "2026-02-11T20:50:00Z", "charge": {"mode": "slow", "latency": 10.6, "every": 5}}]}
 """
 
+import json
 import math
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -116,7 +117,8 @@ class Control:
 def read_control(body: object) -> Control:
     """Raise ControlError for anything that is not a control body."""
     standing = dict(_object(body, "the control", {"default", "schedule", *Operation}))
-    entries = standing.pop("schedule", None) or []
+    entries = standing.pop("schedule", None)
+    entries = [] if entries is None else entries
     if not isinstance(entries, list):
         raise ControlError("schedule is a list of entries, each with an `at`.")
     schedule = tuple(_entry(entry, f"schedule[{place}]") for place, entry in enumerate(entries))
@@ -181,7 +183,7 @@ def _object(value: object, where: str, allowed: set[str]) -> dict[str, object]:
 
 def _mode(value: object, where: str) -> Mode:
     if not isinstance(value, str) or value not in set(Mode):
-        raise ControlError(f"{where}.mode can't be {value!r}; allowed: {', '.join(Mode)}.")
+        raise ControlError(f"{where}.mode can't be {json.dumps(value)}; allowed: {', '.join(Mode)}.")
     return Mode(value)
 
 

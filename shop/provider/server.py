@@ -58,9 +58,10 @@ def application(store: Store, clock: Clock) -> Starlette:
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         app.state.counter = counter
-        lander = asyncio.create_task(counter.land_promises())
+        chores = [asyncio.create_task(chore) for chore in (counter.land_promises(), counter.keep_the_log_short())]
         yield
-        lander.cancel()
+        for chore in chores:
+            chore.cancel()
 
     return Starlette(routes=ROUTES, lifespan=lifespan, exception_handlers=ERRORS)
 
