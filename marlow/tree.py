@@ -39,10 +39,12 @@ class Tree(Manager):  # type: ignore[misc]  # honcho ships no types
         self.play: subprocess.Popen[bytes] | None = None
         self.interrupted = False
 
-    def add(self, name: str, command: Sequence[str], **extra: str) -> None:
+    def add(self, name: str, command: Sequence[str], *, urgent: bool = False, **extra: str) -> None:
+        """A process by its name, with variables of its own; `urgent` ones run before other work where that may be."""
         (self.folder / f"{name}.log").write_bytes(b"")
         record = self.folder / f"{name}.group"
-        process = self.add_process(name, f"exec {join(leashed(command, record))}", env=dict(self.environment))
+        line = join(leashed(command, record, urgent=urgent))
+        process = self.add_process(name, f"exec {line}", env=dict(self.environment))
         process.env.update(extra)
 
     def run(self) -> int:

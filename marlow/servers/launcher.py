@@ -70,11 +70,13 @@ def find_binary(name: str, wheels: Sequence[tuple[str, str]], system: Sequence[s
     raise ServerError(f"No {name} here: {install}")
 
 
-def leashed(command: Sequence[str], record: Path, stop: str = "SIGTERM", grace: float = 3.0) -> list[str]:
-    """The same command, ended with this process."""
+def leashed(
+    command: Sequence[str], record: Path, stop: str = "SIGTERM", grace: float = 3.0, urgent: bool = False
+) -> list[str]:
+    """The same command, ended with this process; `urgent` asks for it to run before other work."""
     return [
         *(sys.executable, "-I", str(LEASH), "--watch", str(os.getpid()), "--record", str(record)),
-        *("--stop", stop, "--grace", str(grace), "--", *command),
+        *("--stop", stop, "--grace", str(grace), *(["--urgent"] if urgent else []), "--", *command),
     ]
 
 
@@ -117,6 +119,7 @@ def launch(
     *,
     stop: str = "SIGTERM",
     seconds: float = 20.0,
+    urgent: bool = False,
 ) -> Running:
     """Start `command` on a leash, its output in `folder`/NAME.log, and return once `ready` says yes.
 

@@ -37,6 +37,7 @@ class EmbeddedPostgres:
     folder: Path
     max_connections: int = 60
     port: int = 0
+    urgent: bool = False
 
     def __post_init__(self) -> None:
         self.running: Running | None = None
@@ -66,7 +67,7 @@ class EmbeddedPostgres:
         }
         options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         command = [*unprivileged(), str(binary()), "-D", str(self.data), *options]
-        self.running = launch("postgres", command, self.folder, self._answers, stop="SIGINT")
+        self.running = launch("postgres", command, self.folder, self._answers, stop="SIGINT", urgent=self.urgent)
         with psycopg.connect(self.url("postgres"), autocommit=True) as admin:
             if not admin.execute("select 1 from pg_database where datname = 'marlow'").fetchone():
                 admin.execute("create database marlow")

@@ -26,6 +26,7 @@ class EmbeddedRedis:
     folder: Path
     name: str = "redis"
     port: int = 0
+    urgent: bool = False
 
     def __post_init__(self) -> None:
         self.running: Running | None = None
@@ -39,7 +40,7 @@ class EmbeddedRedis:
         self.folder.mkdir(parents=True, exist_ok=True)
         command = [str(binary()), "--bind", "127.0.0.1", "--port", str(self.port), "--dir", str(self.folder)]
         command += ["--save", "", "--appendonly", "no", "--daemonize", "no"]
-        self.running = launch(self.name, command, self.folder, self._answers)
+        self.running = launch(self.name, command, self.folder, self._answers, urgent=self.urgent)
         return self
 
     def stop(self) -> None:

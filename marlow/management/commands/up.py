@@ -83,7 +83,7 @@ class Command(BaseCommand):
 def _plant(tree: Tree, folder: Path, provider: int, web: int) -> None:
     store = str(folder / "provider.sqlite3")
     python = (sys.executable, "-m")
-    tree.add("provider", [*python, "shop.provider.server", "--port", str(provider), "--store", store])
+    tree.add("provider", [*python, "shop.provider.server", "--port", str(provider), "--store", store], urgent=True)
     for box, offset in wednesday.CLOCK_OFFSETS.items():
         tree.add(
             box,
@@ -102,6 +102,7 @@ def _plant(tree: Tree, folder: Path, provider: int, web: int) -> None:
                 ),
                 *("--concurrency", "2", "--without-gossip", "--without-mingle", "--loglevel", "WARNING"),
             ],
+            urgent=True,
             MARLOW_BOX=box,
             MARLOW_CLOCK_OFFSET=str(offset),
         )
@@ -129,12 +130,12 @@ def _servers(folder: Path) -> Iterator[Environment]:
     with contextlib.ExitStack() as running:
         urls = dict(settings.GIVEN_SERVERS)
         if "DATABASE_URL" not in urls:
-            postgres = EmbeddedPostgres(folder / "postgres").start()
+            postgres = EmbeddedPostgres(folder / "postgres", urgent=True).start()
             running.callback(postgres.stop)
             urls["DATABASE_URL"] = postgres.url()
         for name, called in (("CELERY_BROKER_URL", "broker"), ("LOCK_REDIS_URL", "locks")):
             if name not in urls:
-                server = EmbeddedRedis(folder / called, name=called).start()
+                server = EmbeddedRedis(folder / called, name=called, urgent=True).start()
                 running.callback(server.stop)
                 urls[name] = server.url
         yield urls
