@@ -1,0 +1,60 @@
+"""Names and pairs that make no sense are refused with a sentence that says what to set."""
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+from pytest_django import Settings
+
+from sweeper.checks import sweeper_settings
+from sweeper.live import demand_known_settings
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "says"),
+    [
+        ("SWEEPER_LOCK", "redis-navie", "redis-naive"),
+        ("SWEEPER_SETTLE", "gaurded", "guarded"),
+        ("SWEEPER_QUESTION", "ask", "lookup, cancel"),
+        ("SWEEPER_TTL", 0.0, "above 0"),
+        ("MARLOW_TIME_SCALE", -1.0, "above 0"),
+    ],
+)
+def test_an_unknown_value_is_refused_with_the_known_ones(
+    settings: Settings, setting: str, value: object, says: str
+) -> None:
+    """A slip of the pen never starts a box."""
+    setattr(settings, setting, value)
+    [message] = sweeper_settings()
+    assert setting in message.msg
+    assert says in (message.hint or "")
+    with pytest.raises(ImproperlyConfigured, match=setting):
+        demand_known_settings()
+
+
+@pytest.mark.parametrize("lock", ["none", "redis-naive", "redis-token", "postgres-advisory"])
+def test_a_fence_without_a_token_is_refused(settings: Settings, lock: str) -> None:
+    """There is nothing to compare."""
+    settings.SWEEPER_LOCK, settings.SWEEPER_SETTLE = lock, "fenced"
+    [message] = sweeper_settings()
+    assert message.id == "sweeper.E004"
+    assert "slot" in (message.hint or "")
+
+
+@pytest.mark.parametrize("settle", ["unguarded", "guarded", "fenced", "fenced+guarded"])
+def test_a_lock_that_mints_tokens_takes_every_settle(settings: Settings, settle: str) -> None:
+    """slot's number is a token."""
+    settings.SWEEPER_LOCK, settings.SWEEPER_SETTLE = "slot", settle
+    assert sweeper_settings() == []
+
+
+def test_one_redis_for_queue_and_lock_is_warned_about(settings: Settings) -> None:
+    """It works, until somebody breaks the lock's Redis on purpose."""
+    settings.BROKER_APART_FROM_LOCKS = False
+    assert [message.id for message in sweeper_settings()] == ["sweeper.W001"]
+
+
+def test_production_s_defaults_are_the_safe_ones() -> None:
+    """Nobody has to know the lesson to be safe."""
+    from django.conf import settings
+
+    assert (settings.SWEEPER_LOCK, settings.SWEEPER_SETTLE) == ("postgres-advisory", "guarded")
+    assert (settings.SWEEPER_QUESTION, settings.SWEEPER_STOP_ON_LOST_LEASE) == ("cancel", True)
