@@ -3,7 +3,7 @@
 import json
 import logging
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -63,9 +63,14 @@ class Chronicle:
     def recover(self) -> None:
         """Write what was kept in files while the database was gone. Safe to run twice and by two boxes at once."""
         for kept in sorted(self.spool.glob("*.jsonl")):
-            with suppress(FileNotFoundError):
-                _store([json.loads(line) for line in kept.read_text().splitlines()])
-                kept.unlink()
+            with suppress(FileNotFoundError):  # the other worker was quicker
+                try:
+                    _store(list(_whole_lines(kept.read_text())))
+                except IntegrityError as orphaned:
+                    log.warning("journal of an unknown run set aside as %s.orphan: %s", kept.stem, orphaned)
+                    kept.rename(kept.with_suffix(".orphan"))
+                else:
+                    kept.unlink()
 
     def bury(self, box: str, at: datetime) -> int:
         """Close the runs of this box that never ended: it was killed and is only starting now. Returns how many."""
@@ -85,6 +90,15 @@ class Chronicle:
         self.spool.mkdir(parents=True, exist_ok=True)
         with (self.spool / f"{line['run']}.jsonl").open("a") as file:
             file.write(json.dumps(line) + "\n")
+
+
+def _whole_lines(text: str) -> Iterator[dict[str, Any]]:
+    """The events in a file whose last line may have been cut off by its writer's death."""
+    for line in text.splitlines():
+        try:
+            yield json.loads(line)
+        except ValueError:
+            log.warning("half an event in the journal's file was left out: %s", line[:80])
 
 
 def _fields(event: Event) -> dict[str, Any]:
