@@ -38,6 +38,7 @@ def test_an_isbn_with_the_right_check_digit_is_taken(isbn):
         pytest.param("9870306406157", id="two digits swapped"),
         pytest.param("٩٧٨٠٣٠٦٤٠٦١٥٧", id="Arabic-Indic digits"),
         pytest.param("９７８０３０６４０６１５７", id="full-width digits"),
+        pytest.param("978٠306406157", id="one digit of another script"),
         pytest.param("978030640615⁷", id="a superscript digit"),
     ],
 )
