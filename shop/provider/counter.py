@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from starlette.datastructures import Address
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
@@ -20,6 +21,7 @@ log = logging.getLogger("provider")
 
 # How long (real seconds) the lander waits at most: a dial may be started, stopped or set at any moment.
 LOOK_AGAIN = 0.25
+MOST_STEPS = 1000  # connections whose step is remembered
 CHECKPOINT_EVERY = 2.0  # real seconds
 STATUS = {"no_such_charge": 404, "card_declined": 402}  # of the store's refusals; every other one is 409
 NOBODY = Response(status_code=499)  # for a client that has gone: nothing of it is sent
@@ -48,6 +50,7 @@ class Counter:
         self.clock = clock
         self.control = store.control()
         self.promised = asyncio.Event()
+        self.steps: dict[Address, float] = {}  # when each connection's last slow answer was due, oldest first
 
     def set_control(self, control: Control) -> None:
         self.store.set_control(control)
@@ -63,7 +66,7 @@ class Counter:
         rule = self._rule(question.operation)
         match rule.mode:
             case Mode.SLOW:
-                if await left(question.request, question.arrived + self.clock.real(rule.latency)):
+                if await left(question.request, self._in_step(question, rule)):
                     return NOBODY
             case Mode.DARK:
                 await left(question.request)
@@ -119,6 +122,17 @@ class Counter:
         number, phase = self.control.phase(self.clock.now())
         rule = phase.rule(operation)
         return rule.hit(self.store.count(number, operation)) if rule.counts else rule
+
+    def _in_step(self, question: Question, rule: Rule) -> float:
+        """When (monotonic) a slow answer is due on this connection, noted for the next one."""
+        client, due = question.request.client, question.arrived + self.clock.real(rule.latency)
+        if client is None or not rule.spacing:
+            return due
+        due = max(due, self.steps.pop(client, 0.0) + self.clock.real(rule.spacing))
+        self.steps[client] = due
+        if len(self.steps) > MOST_STEPS:
+            self.steps.pop(next(iter(self.steps)))
+        return due
 
     def _work(self, question: Question, rule: Rule, work: Callable[[Rule, datetime], Body]) -> Response:
         self._land_due()  # a promise that is due comes before this question, whoever wakes first

@@ -24,7 +24,7 @@ class Mode(StrEnum):
     """What happens to one request."""
 
     FAST = "fast"  # at once
-    SLOW = "slow"  # `latency` virtual seconds first; if the client has gone by then, nothing is done
+    SLOW = "slow"  # `latency` virtual seconds first (see `spacing`); if the client has gone by then, nothing is done
     DARK = "dark"  # accepted, never answered, nothing done
     REFUSING = "refusing"  # 503 at once, nothing done
     DECLINING = "declining"  # the card is declined, for good under that key
@@ -50,11 +50,13 @@ ONLY_CHARGES = frozenset({Mode.DECLINING, Mode.LATE})
 class Rule:
     """A mode for every n-th request of an operation, `first` (from 0) being the first one hit; others are fast.
 
-    `latency` and `lands_after` are virtual seconds.
+    `latency`, `spacing` and `lands_after` are virtual seconds. With `spacing`, slow answers on one connection come at
+    least so far apart: a client that asks again at once is answered in step, however long it took to ask.
     """
 
     mode: Mode = Mode.FAST
     latency: float = 0.0
+    spacing: float = 0.0
     lands_after: float = 0.0
     every: int = 1
     first: int = 0
@@ -156,10 +158,11 @@ def _phase(fields: dict[str, object], where: str, at: datetime | None = None) ->
 def _rule(value: object, where: str) -> Rule | None:
     if value is None:
         return None
-    fields = _object(value, where, {"mode", "latency", "lands_after", "every", "first"})
+    fields = _object(value, where, {"mode", "latency", "spacing", "lands_after", "every", "first"})
     rule = Rule(
         _mode(fields.get("mode"), where),
         _seconds(fields.get("latency", 0), f"{where}.latency"),
+        _seconds(fields.get("spacing", 0), f"{where}.spacing"),
         _seconds(fields.get("lands_after", 0), f"{where}.lands_after"),
         _whole(fields.get("every", 1), f"{where}.every", least=1),
         _whole(fields.get("first", 0), f"{where}.first", least=0),

@@ -17,6 +17,7 @@ import pytest
 from marlow.clock import monotonic, real_sleep, wait_until
 from shop.provider.answers import Answer, Verdict
 from shop.provider.client import HttpProvider
+from shop.provider.store import KeyBarred, Store
 from tests.servers.provider_fixture import EVENING, SCALE, ProviderProcess, free_port, running_provider
 
 YES, NO, UNKNOWN = Verdict.YES, Verdict.NO, Verdict.UNKNOWN
@@ -74,7 +75,7 @@ def test_twenty_threads_charging_one_key_move_money_once(
     provider: ProviderProcess, shop: HttpProvider, key: str
 ) -> None:
     """All twenty hear yes."""
-    barrier = threading.Barrier(20)
+    barrier = threading.Barrier(20, timeout=5)
 
     def charge(_: int) -> Answer:
         barrier.wait()
@@ -118,7 +119,7 @@ def test_a_cancel_after_the_money_moved_says_yes(shop: HttpProvider, key: str) -
 def test_a_cancel_racing_a_charge_agrees_with_it(provider: ProviderProcess, shop: HttpProvider) -> None:
     """Both hear yes and the money moved, or both hear no and it did not."""
     keys = [f"race-{number}" for number in range(60)]
-    barrier = threading.Barrier(2)
+    barrier = threading.Barrier(2, timeout=5)
 
     def each(call: str) -> list[Verdict]:
         answers = []
@@ -134,6 +135,29 @@ def test_a_cancel_racing_a_charge_agrees_with_it(provider: ProviderProcess, shop
     moved = {key for key, _ in provider.landed()}
     assert charged == cancelled == [YES if key in moved else NO for key in keys]
     assert set(charged) == {YES, NO}
+
+
+def test_stores_of_one_file_agree_on_one_key(tmp_path: Path) -> None:
+    """Eight writers with a connection each, half of them cancelling: the file decides, and nobody fails."""
+    barrier = threading.Barrier(8, timeout=5)
+
+    def write(place: int) -> list[bool]:
+        store = Store(tmp_path / "store.sqlite3")
+        outcomes = []
+        for number in range(20):
+            barrier.wait()
+            try:
+                moved = store.cancel(f"k{number}") if place % 2 else store.charge(f"k{number}", 5, "", EVENING)
+            except KeyBarred:
+                moved = None
+            outcomes.append(moved is not None)
+        store.close()
+        return outcomes
+
+    Store(tmp_path / "store.sqlite3").close()
+    with ThreadPoolExecutor(8) as pool:
+        first, *others = pool.map(write, range(8))
+    assert others == [first] * 7
 
 
 def test_a_refund_moves_money_back_once_for_its_key(provider: ProviderProcess, shop: HttpProvider, key: str) -> None:
@@ -223,11 +247,12 @@ def test_bad_input_gets_a_clear_error(
 
 
 def test_slow_answers_after_its_latency(provider: ProviderProcess, shop: HttpProvider, key: str) -> None:
-    """9.4 virtual seconds are 470 real milliseconds at twenty times, and inside a deadline of ten."""
+    """9.4 virtual seconds are 940 real milliseconds at ten times, and inside a deadline of ten."""
+    provider.dial.set(EVENING, scale=10)
     provider.set(default={"mode": "slow", "latency": 9.4})
     started = monotonic()
     assert shop.lookup(key).verdict is NO
-    assert 0.47 <= monotonic() - started < 0.5
+    assert 0.94 <= monotonic() - started < 1.0
 
 
 def test_a_slow_charge_that_timed_out_never_moved(provider: ProviderProcess, shop: HttpProvider, key: str) -> None:
@@ -284,11 +309,11 @@ def test_a_late_charge_lands_without_its_client(provider: ProviderProcess, shop:
     """A lookup says no until then, and that no was not final."""
     provider.set(charge={"mode": "late", "lands_after": 20})
     started = provider.clock.now()
-    assert shop.charge(key, 100).verdict is UNKNOWN
+    assert shop.charge(key, 100) == Answer(UNKNOWN, why="no answer within 10 s")
     assert shop.lookup(key).verdict is NO
-    assert wait_until(lambda: (key, 100) in provider.landed(), 3.0)
+    real_sleep(1.0)  # nobody asks meanwhile: the landing is not something a question brings about
     [charge] = [charge for charge in shop.charges_since(started) or [] if charge.key == key]
-    assert 20 <= (charge.landed_at - started).total_seconds() < 22
+    assert 20 <= (charge.landed_at - started).total_seconds() < 25
 
 
 def test_a_cancel_before_a_late_landing_bars_it_for_good(
@@ -377,17 +402,18 @@ def test_the_schedule_changes_modes_by_the_virtual_clock(provider: ProviderProce
     )
 
     def timed(call: str) -> tuple[Verdict, int]:
+        """The verdict, and how long it took to the nearest five virtual seconds."""
         key, started = f"evening-{next(numbers)}", monotonic()
         answer = shop.lookup(key) if call == "lookup" else shop.charge(key, 100)
-        return answer.verdict, round((monotonic() - started) * 10)  # tenths of a real second: two virtual ones
+        return answer.verdict, round((monotonic() - started) * 10 / 5) * 5
 
-    provider.dial.set(EVENING - timedelta(seconds=1), SCALE)
+    provider.dial.set(EVENING - timedelta(seconds=1), scale=10)
     assert timed("lookup") == (NO, 0)
-    provider.dial.set(EVENING, SCALE)
-    assert [timed("charge") for _ in range(5)] == [(YES, 0)] * 3 + [(UNKNOWN, 5), (YES, 0)]
-    assert timed("lookup") == (UNKNOWN, 5)
-    provider.dial.set(EVENING + timedelta(hours=1), SCALE)
-    assert [timed("lookup"), timed("charge")] == [(NO, 5), (YES, 5)]
+    provider.dial.set(EVENING, scale=10)
+    assert [timed("charge") for _ in range(5)] == [(YES, 0)] * 3 + [(UNKNOWN, 10), (YES, 0)]
+    assert timed("lookup") == (UNKNOWN, 10)
+    provider.dial.set(EVENING + timedelta(hours=1), scale=10)
+    assert timed("charge") == (YES, 10)
 
 
 @pytest.mark.parametrize(

@@ -128,7 +128,7 @@ def test_the_deadline_is_for_the_whole_call(
     with HttpProvider(talk(script).url, clock, TIMEOUT) as provider:
         started = monotonic()
         assert provider.lookup("k") == Answer(Verdict.UNKNOWN, why="no answer within 4 s")
-        assert 0.19 < monotonic() - started < 0.3
+        assert 0.19 < monotonic() - started < 0.5
 
 
 def test_the_deadline_covers_a_connection_that_is_never_made(clock: ScaledClock) -> None:
@@ -143,7 +143,7 @@ def test_the_deadline_covers_a_connection_that_is_never_made(clock: ScaledClock)
         ):
             started = monotonic()
             assert shop.charge("k", 100) == Answer(Verdict.UNKNOWN, why="no answer within 4 s")
-            assert monotonic() - started < 0.3
+            assert monotonic() - started < 0.5
 
 
 def test_a_drip_that_ends_in_time_is_an_answer(talk: Talk, clock: ScaledClock) -> None:
@@ -243,7 +243,18 @@ def test_a_name_that_does_not_resolve_is_unknown(clock: ScaledClock) -> None:
     with HttpProvider("http://provider.invalid", clock, TIMEOUT) as provider:
         started = monotonic()
         assert provider.lookup("k").verdict is Verdict.UNKNOWN
-        assert monotonic() - started < 0.3
+        assert monotonic() - started < 0.5
+
+
+def test_the_deadline_covers_a_resolver_that_hangs(clock: ScaledClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It keeps its own time, often longer than ours."""
+    over = threading.Event()
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: over.wait(5) and [])
+    with HttpProvider("http://provider.invalid", clock, TIMEOUT) as provider:
+        started = monotonic()
+        assert provider.lookup("k") == Answer(Verdict.UNKNOWN, why="no answer within 4 s")
+        assert monotonic() - started < 0.5
+    over.set()
 
 
 def test_an_answer_about_another_amount_is_unknown_to_who_named_one(talk: Talk, clock: ScaledClock) -> None:
@@ -334,6 +345,7 @@ def test_a_forked_child_opens_a_connection_of_its_own(talk: Talk, clock: ScaledC
             provider.close()
             os._exit(0)
         assert ours.recv() == "yes"
+        assert talker.connections == 2
         os.waitpid(child, 0)
         assert provider.lookup("k").verdict is Verdict.YES
         ours.close()
