@@ -1,0 +1,113 @@
+"""What a timeline is made of: shapes with their places, in the picture's units, and no HTML."""
+
+from dataclasses import dataclass, field
+from uuid import UUID
+
+WIDTH = 1200.0
+LANE_GAP = 16.0
+
+
+@dataclass(frozen=True)
+class Tick:
+    x: float
+    text: str
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A run. The lease is the thinner bar under it; `lease_over` is where it ends, if that is in the window."""
+
+    run: UUID
+    state: str
+    x: float
+    y: float
+    width: float
+    title: str
+    lane: int = 1  # its box's, from 1
+    caption: str = ""
+    lease_x: float = 0.0
+    lease_width: float = 0.0
+    lease_over: float | None = None
+    lease_text: str = ""
+    chosen: bool = False
+
+
+@dataclass(frozen=True)
+class Mark:
+    """One event on its run's bar. `kind` is `double` for a settle of an order that was settled more than once."""
+
+    kind: str
+    x: float
+    y: float
+    title: str
+    order: str = ""
+    label: str = ""
+    often: int = 1
+    faded: bool = False
+
+
+@dataclass(frozen=True)
+class Lane:
+    box: str
+    number: int
+    y: float
+    height: float
+
+
+@dataclass(frozen=True)
+class Tie:
+    """Joins two settles of one order."""
+
+    order: str
+    x1: float
+    y1: float
+    x2: float
+    y2: float
+    faded: bool = False
+
+
+@dataclass(frozen=True)
+class Band:
+    """A stretch in which two runs were at work at once."""
+
+    x: float
+    width: float
+
+
+@dataclass(frozen=True)
+class Note:
+    """Words above the lanes, with a line down to their moment. `anchor` is SVG's text-anchor."""
+
+    kind: str
+    x: float
+    y: float
+    text: str
+    anchor: str = "start"
+    foot: float = 0.0  # where its line ends, below the lanes' top
+
+    @property
+    def text_x(self) -> float:
+        return self.x + (7 if self.anchor == "start" else -7)
+
+    @property
+    def dot(self) -> float:
+        return self.y - 4
+
+
+@dataclass
+class Picture:
+    width: float = WIDTH
+    height: float = 0.0
+    top: float = 0.0  # of the lanes
+    prefix: str = ""  # what the labels leave out of the orders' references
+    ticks: list[Tick] = field(default_factory=list)
+    lanes: list[Lane] = field(default_factory=list)
+    bars: list[Bar] = field(default_factory=list)
+    marks: list[Mark] = field(default_factory=list)
+    ties: list[Tie] = field(default_factory=list)
+    bands: list[Band] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
+
+    @property
+    def lanes_height(self) -> float:
+        return self.height - self.top - LANE_GAP

@@ -1,0 +1,96 @@
+"""The journal in plain words: one sentence an event, with the box as its subject."""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from sweeper.events import Event, Kind
+
+LONDON = ZoneInfo("Europe/London")
+ANSWERS = {
+    "no": "heard that the money never moved",
+    "yes": "heard that the money had landed",
+    "unknown": "heard nothing in time",
+}
+INTENTS = {"released": "release the copy", "completed": "complete the order", "refunded": "give the money back"}
+OUTCOMES = {
+    "released": "released it: one copy back into stock",
+    "completed": "completed it: the order is paid",
+    "refunded": "abandoned it: copy back into stock, money to be given back",
+}
+LET_GO = {
+    "ours": "let the lock go",
+    "not_ours": "went to let the lock go and found that it was no longer its own",
+    "unknown": "tried to let the lock go and got no answer",
+}
+
+
+def clock(moment: datetime) -> str:
+    """The time of day in London, to the second."""
+    return f"{moment.astimezone(LONDON):%H:%M:%S}"
+
+
+def tell(event: Event, foreign: bool = False) -> str:
+    """What the box did. `foreign`: this release removed another run's key."""
+    if foreign:
+        return "deleted the lock's key, which was another run's by then"
+    return _WORDS[event.kind](event, event.data)
+
+
+def _acquired(event: Event, data: dict[str, Any]) -> str:
+    token = "" if event.token is None else f", token {event.token}"
+    until = f", until {clock(datetime.fromisoformat(data['deadline']))}" if data.get("deadline") else ""
+    return f"took the lock{token}{until}"
+
+
+def _refused(event: Event, data: dict[str, Any]) -> str:
+    holder = data.get("holder")
+    return f"was refused the lock: {holder} holds it" if holder else "was refused the lock: somebody holds it"
+
+
+def _listed(event: Event, data: dict[str, Any]) -> str:
+    rows = data.get("rows", 0)
+    return "found no order to ask about" if not rows else f"found {count(rows, 'order')} to ask about"
+
+
+def _stale(event: Event, data: dict[str, Any]) -> str:
+    return f"was refused by the fence: token {event.token} is older than {data.get('highest', 'the one it has seen')}"
+
+
+def _because(words: str) -> Callable[[Event, dict[str, Any]], str]:
+    """The words, and the reason where the event gives one."""
+
+    def told(event: Event, data: dict[str, Any]) -> str:
+        why = data.get("why") or data.get("error")
+        return f"{words}: {why}" if why else words
+
+    return told
+
+
+def count(number: int, noun: str, nouns: str = "") -> str:
+    """`1 order`, `14 orders`."""
+    return f"{number:,} {noun if number == 1 else nouns or noun + 's'}"
+
+
+_WORDS: dict[Kind, Callable[[Event, dict[str, Any]], str]] = {
+    Kind.STARTED: lambda event, data: "began a run",
+    Kind.ACQUIRED: _acquired,
+    Kind.REFUSED: _refused,
+    Kind.REDELIVERED: lambda event, data: "got the same message again and did not sweep twice",
+    Kind.LISTED: _listed,
+    Kind.ASKED: lambda event, data: "asked the provider about it",
+    Kind.ANSWERED: lambda event, data: ANSWERS.get(event.answer, f"heard “{event.answer}”"),
+    Kind.SETTLING: lambda event, data: f"set out to {INTENTS.get(data.get('outcome', ''), 'settle it')}",
+    Kind.SETTLED: lambda event, data: OUTCOMES.get(data.get("outcome", ""), "settled it"),
+    Kind.UNTOUCHED: lambda event, data: "wrote nothing: somebody else had settled it first",
+    Kind.SKIPPED: _because("left it for the next run"),
+    Kind.STALE: _stale,
+    Kind.LOST: _because("learned that its lock was gone"),
+    Kind.STOPPED: lambda event, data: "stopped there",
+    Kind.REFUND_SENT: lambda event, data: "sent the money back",
+    Kind.REFUND_DUE: lambda event, data: "asked for the money to go back and got no answer: it stays due",
+    Kind.RELEASED: lambda event, data: LET_GO.get(data.get("released", ""), "let the lock go"),
+    Kind.FINISHED: lambda event, data: f"finished, {count(data.get('settled', 0), 'order')} settled",
+    Kind.DIED: _because("died"),
+}

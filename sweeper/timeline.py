@@ -1,0 +1,251 @@
+"""Where everything in the picture of an evening goes: pure geometry, no HTML, no database, no clock.
+
+A lane a box, runs that overlap stacked inside it, time from left to right. Positions are by each box's own clock, the
+only one it could have acted upon; units are those of the picture (its width is `WIDTH`, whatever it is shown at).
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from sweeper.events import Event, Kind
+from sweeper.findings import DOUBLE, FOREIGN, TOGETHER, Finding, Span
+from sweeper.shapes import LANE_GAP, WIDTH, Band, Bar, Lane, Mark, Note, Picture, Tick, Tie
+from sweeper.telling import LONDON, clock, count, tell
+
+GUTTER, RIGHT = 88.0, 20.0  # of the lanes: their names stand in the gutter
+AXIS, NOTE, ROW = 30.0, 20.0, 88.0
+BAR_TOP, BAR = 22.0, 30.0  # of a run's bar within its row
+LETTER, LETTER_OF_A_NOTE = 6.6, 7.2  # about as wide as a letter is in a label, and in a note
+A_CAPTION = 130.0  # how wide the words under a bar are
+NOTES_AT_MOST = 9
+STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400)  # seconds
+MARKS = {
+    Kind.ASKED: "asked",
+    Kind.ANSWERED: "answered",
+    Kind.SETTLED: "settled",
+    Kind.REFUSED: "refused",
+    Kind.UNTOUCHED: "untouched",
+    Kind.SKIPPED: "skipped",
+    Kind.STALE: "stale",
+    Kind.STOPPED: "stopped",
+    Kind.DIED: "died",
+}
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Maps the window's moments to the picture's width."""
+
+    start: datetime
+    end: datetime
+
+    @property
+    def seconds(self) -> float:
+        return max((self.end - self.start).total_seconds(), 1.0)
+
+    @property
+    def unit(self) -> float:
+        """How wide one second is."""
+        return (WIDTH - GUTTER - RIGHT) / self.seconds
+
+    def x(self, moment: datetime) -> float:
+        return round(GUTTER + (moment - self.start).total_seconds() * self.unit, 2)
+
+    def clipped(self, moment: datetime) -> float:
+        return min(max(self.x(moment), GUTTER), WIDTH - RIGHT)
+
+    def shows(self, moment: datetime) -> bool:
+        return self.start <= moment <= self.end
+
+
+def draw(
+    scale: Scale,
+    spans: Sequence[Span],
+    events: Sequence[Event],
+    findings: Sequence[Finding] = (),
+    chosen: Collection[UUID] = (),
+    orders: Collection[str] = (),
+) -> Picture:
+    """The picture of these runs in this window. `chosen` runs and `orders` are brought out; the rest fades."""
+    picture = Picture(ticks=ticks(scale), notes=notes(scale, findings))
+    levels = max((note.y for note in picture.notes), default=AXIS)
+    picture.top = levels + LANE_GAP
+    rows = _lay_lanes(picture, scale, spans)
+    picture.notes = [replace(note, foot=picture.top + picture.lanes_height) for note in picture.notes]
+    numbers = {lane.box: lane.number for lane in picture.lanes}
+    bars = [bar(scale, span, rows[span.run], span.run in chosen) for span in spans]
+    picture.bars = [replace(bar, lane=numbers[span.box]) for bar, span in zip(bars, spans, strict=True)]
+    picture.bands = bands(scale, spans)
+    pen = _Pen(scale, rows, shared_prefix({event.order for event in events if event.order}), frozenset(orders))
+    picture.prefix, picture.marks = pen.prefix, pen.marks(events, findings)
+    picture.ties = pen.ties()
+    return picture
+
+
+def ticks(scale: Scale) -> list[Tick]:
+    """Round times in London, at least 90 units apart."""
+    step = next((step for step in STEPS if step * scale.unit >= 90), STEPS[-1])
+    layout = "%H:%M:%S" if step < 60 else "%H:%M"
+    first = math.ceil(scale.start.timestamp() / step) * step
+    moments = (datetime.fromtimestamp(t, LONDON) for t in range(int(first), int(scale.end.timestamp()) + 1, step))
+    return [Tick(scale.x(moment), moment.strftime(layout)) for moment in moments]
+
+
+def stack(spans: Iterable[Span], room: timedelta = timedelta()) -> dict[UUID, int]:
+    """A row for each run of one box: the first that is free when it starts. `room` is kept between two runs."""
+    free: list[datetime | None] = []
+    rows = {}
+    for span in sorted(spans, key=lambda span: span.start):
+        row = next((n for n, until in enumerate(free) if until is not None and until <= span.start), len(free))
+        until = None if span.end is None else max(span.end, span.start) + room
+        free[row : row + 1] = [until]
+        rows[span.run] = row
+    return rows
+
+
+def bar(scale: Scale, span: Span, y: float, chosen: bool = False) -> Bar:
+    x, end = scale.clipped(span.start), scale.clipped(span.end or scale.end)
+    width = max(end - x, 3.0)
+    words = f"{span.box}, {clock(span.start)}–{clock(span.end) if span.end else 'still running'}: {span.state}"
+    if not span.held:
+        return Bar(span.run, span.state, x, y, 0.0, words, chosen=chosen)
+    lease = _lease(scale, span, span.lease_until) if span.lease_until else {}
+    room = width if not lease.get("lease_text") else min(width, lease["lease_width"] - A_CAPTION)
+    caption = count(span.rows, "order") + " on its list" if span.rows and room > A_CAPTION else ""
+    return Bar(span.run, span.state, x, y, round(width, 2), words, caption=caption, chosen=chosen, **lease)
+
+
+def bands(scale: Scale, spans: Sequence[Span]) -> list[Band]:
+    """The stretches in which at least two runs that held the lock were at work, joined where they touch."""
+    edges = sorted(
+        edge
+        for span in spans
+        if span.held
+        for edge in ((scale.clipped(span.start), 1), (scale.clipped(span.end or scale.end), -1))
+    )
+    found, at_work, since = [], 0, 0.0
+    for x, step in edges:
+        if at_work == 1 and step == 1:
+            since = x
+        if at_work == 2 and step == -1 and x > since:
+            found.append(Band(since, round(x - since, 2)))
+        at_work += step
+    return found
+
+
+def notes(scale: Scale, findings: Sequence[Finding]) -> list[Note]:
+    """The findings in view as steps down to the right, so that no leader line crosses another's words.
+
+    Where there are too many, the double settles stay. Two that say the same in the same place become one.
+    """
+    seen = {(round(scale.x(f.at)), f.note): f for f in findings if scale.shows(f.at)}
+    shown = list(seen.values())
+    if len(shown) > NOTES_AT_MOST:
+        shown = [f for f in shown if f.kind != TOGETHER]
+    if len(shown) > NOTES_AT_MOST:
+        shown = [f for f in shown if f.kind == DOUBLE][:NOTES_AT_MOST]
+    return _steps(scale, shown)
+
+
+def _steps(scale: Scale, findings: Sequence[Finding]) -> list[Note]:
+    ends: list[float] = []  # how far to the right the words of each level reach
+    placed = []
+    for finding in findings:
+        x = scale.x(finding.at)
+        level = len(ends)
+        while level > 0 and ends[level - 1] < x:
+            level -= 1
+        reach = x + 12 + len(finding.note) * LETTER_OF_A_NOTE
+        anchor = "start" if reach < WIDTH else "end"
+        ends[level:] = [reach]
+        placed.append(Note(finding.kind, x, AXIS + NOTE * (level + 1), finding.note, anchor))
+    return placed
+
+
+def _lay_lanes(picture: Picture, scale: Scale, spans: Sequence[Span]) -> dict[UUID, float]:
+    """A lane for each box, in the order of their names; returns the top of each run's row."""
+    by_box: dict[str, list[Span]] = defaultdict(list)
+    for span in spans:
+        by_box[span.box].append(span)
+    y, tops = picture.top, {}
+    for number, box in enumerate(sorted(by_box), start=1):
+        rows = stack(by_box[box], timedelta(seconds=4 / scale.unit))
+        height = ROW * (max(rows.values()) + 1)
+        picture.lanes.append(Lane(box, number, y, height))
+        tops.update({run: y + ROW * row for run, row in rows.items()})
+        y += height + LANE_GAP
+    picture.height = y
+    return tops
+
+
+def _lease(scale: Scale, span: Span, until: datetime) -> dict[str, Any]:
+    x, end = scale.clipped(span.acquired or span.start), scale.clipped(until)
+    over = end if scale.shows(until) else None
+    text = f"lease until {clock(until)}" if over is not None and end - x > A_CAPTION else ""
+    return {"lease_x": x, "lease_width": round(max(end - x, 0.0), 2), "lease_over": over, "lease_text": text}
+
+
+@dataclass
+class _Pen:
+    """Puts the events' marks on their runs' rows, and remembers where the settles of each order went."""
+
+    scale: Scale
+    rows: dict[UUID, float]
+    prefix: str
+    orders: frozenset[str]
+    places: dict[str, list[tuple[float, float]]] = field(default_factory=lambda: defaultdict(list))
+    often: dict[str, int] = field(default_factory=dict)
+    written_to: dict[float, float] = field(default_factory=dict)  # how far to the right a row's labels reach
+
+    def marks(self, events: Sequence[Event], findings: Sequence[Finding]) -> list[Mark]:
+        self.often = {finding.order: len(finding.runs) for finding in findings if finding.kind == DOUBLE}
+        foreign = {run for finding in findings if finding.kind == FOREIGN for run in finding.runs}
+        seen = [event for event in events if event.run in self.rows and self.scale.shows(event.at)]
+        made = []
+        for event in seen:
+            taken = event.kind is Kind.RELEASED and event.run in foreign
+            kind = "foreign" if taken else MARKS.get(event.kind)
+            if kind:
+                made.append(self._mark(event, kind, tell(event, taken)))
+        return made
+
+    def _mark(self, event: Event, kind: str, words: str) -> Mark:
+        x, y = self.scale.x(event.at), self.rows[event.run]
+        often = self.often.get(event.order, 1) if kind == "settled" else 1
+        label = ""
+        if kind == "settled":
+            self.places[event.order].append((x, y + BAR_TOP + BAR / 2))
+            label = self._label(event.order.removeprefix(self.prefix), x, y, often > 1)
+        title = f"{clock(event.at)}, {event.box}: {words}" + (f" ({event.order})" if event.order else "")
+        kind = "double" if often > 1 else kind
+        return Mark(kind, x, y, title, event.order, label, often, self._faded(event.order))
+
+    def ties(self) -> list[Tie]:
+        """Lines between the settles of an order that has several."""
+        return [
+            Tie(order, *one, *other, self._faded(order))
+            for order in self.often
+            for one, other in zip(self.places[order], self.places[order][1:], strict=False)
+        ]
+
+    def _faded(self, order: str) -> bool:
+        return bool(self.orders) and order not in self.orders
+
+    def _label(self, text: str, x: float, y: float, always: bool) -> str:
+        """The text if there is room for it beside its neighbours in this row."""
+        half = len(text) * LETTER / 2
+        if not always and x - half < self.written_to.get(y, 0.0):
+            return ""
+        self.written_to[y] = x + half + 4
+        return text
+
+
+def shared_prefix(references: Collection[str]) -> str:
+    """What all references begin with, up to and including their last dash: `WED-` of WED-01 and WED-02."""
+    prefixes = {reference[: reference.rfind("-") + 1] for reference in references}
+    return prefixes.pop() if len(prefixes) == 1 and len(references) > 1 else ""

@@ -1,0 +1,242 @@
+"""The picture of an evening is geometry: where things go can be told without drawing them."""
+
+import itertools
+import uuid
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from sweeper import timeline
+from sweeper.events import Event, Kind
+from sweeper.findings import DOUBLE, FOREIGN, LEASE, TOGETHER, Span, find
+from sweeper.shapes import WIDTH
+from sweeper.timeline import Scale, draw
+from sweeper.window import AFTER, BEFORE, LONGEST, Window, asked_for, focus
+
+START = datetime(2026, 2, 11, 21, 50, tzinfo=UTC)
+
+
+def at(seconds: float) -> datetime:
+    return START + timedelta(seconds=seconds)
+
+
+def span(box: str, start: float, end: float | None, held: bool = True, lease: float | None = 120) -> Span:
+    until = at(start + lease) if held and lease else None
+    finish = None if end is None else at(end)
+    return Span(uuid.uuid4(), box, "finished", at(start), finish, at(start) if held else None, until, rows=2)
+
+
+def event(span: Span, seconds: float, kind: Kind, order: str = "", **data: object) -> Event:
+    return Event(at(seconds), span.box, span.run, kind, order, data=data)
+
+
+@pytest.fixture
+def wednesday() -> tuple[list[Span], list[Event]]:
+    """Box B settles rows 12 to 14, box A 13 and 14 again; B deletes A's key."""
+    b, a, refused = span("box-b", 0, 140), span("box-a", 123, 143), span("box-a", 3, 3, held=False)
+    events = [
+        event(b, 120, Kind.SETTLED, "WED-12", outcome="released"),
+        event(b, 130, Kind.SETTLED, "WED-13", outcome="released"),
+        event(a, 133, Kind.SETTLED, "WED-13", outcome="released"),
+        event(b, 140, Kind.SETTLED, "WED-14", outcome="released"),
+        event(b, 140, Kind.RELEASED, released="ours", deleted=True),
+        event(a, 143, Kind.SETTLED, "WED-14", outcome="released"),
+    ]
+    return [b, a, refused], events
+
+
+def test_the_findings_are_the_evening_in_order(wednesday):
+    spans, events = wednesday
+    found = find(spans, events, foreign={spans[0].run})
+    assert [(finding.kind, finding.at) for finding in found] == [
+        (LEASE, at(120)),
+        (TOGETHER, at(123)),
+        (DOUBLE, at(133)),
+        (FOREIGN, at(140)),
+        (DOUBLE, at(143)),
+    ]
+    assert "two sweeps at once until 21:52:20" in found[1].text
+    assert "WED-13 was settled twice: by box-b at 21:52:10 and box-a at 21:52:13" in found[2].text
+    assert "gave back 2" in found[2].text
+
+
+def test_a_calm_run_has_nothing_to_show_for_itself():
+    calm = span("box-a", 0, 20)
+    assert find([calm], [event(calm, 10, Kind.SETTLED, "W-1", outcome="completed")]) == []
+
+
+def test_runs_that_only_touch_were_not_at_work_at_once():
+    assert find([span("box-a", 0, 20), span("box-b", 20, 40)], []) == []
+
+
+def test_a_settle_known_from_its_row_alone_counts(wednesday):
+    """The box died between COMMIT and its event: the settlement row knows better than the journal."""
+    spans, events = wednesday
+    found = find(spans, events[:1], doubled={"WED-12"})
+    assert [finding.order for finding in found if finding.kind == DOUBLE] == ["WED-12"]
+
+
+def test_time_maps_onto_the_width_of_the_picture():
+    scale = Scale(at(0), at(100))
+    assert scale.x(at(0)) == timeline.GUTTER
+    assert scale.x(at(100)) == WIDTH - timeline.RIGHT
+    assert scale.x(at(50)) == pytest.approx((timeline.GUTTER + WIDTH - timeline.RIGHT) / 2)
+    assert scale.clipped(at(-500)) == timeline.GUTTER
+
+
+@pytest.mark.parametrize("length", [20, 90, 300, 3600, 6 * 3600])
+def test_ticks_are_round_and_leave_room_for_their_words(length):
+    ticks = timeline.ticks(Scale(at(-7), at(length - 7)))
+    assert len(ticks) >= 2
+    assert all(two.x - one.x >= 90 for one, two in itertools.pairwise(ticks))
+
+
+def test_ticks_are_london_s_in_summer_too():
+    july = datetime(2026, 7, 1, 20, 0, tzinfo=UTC)
+    texts = [tick.text for tick in timeline.ticks(Scale(july, july + timedelta(hours=1)))]
+    assert texts[0] == "21:00"
+
+
+def test_runs_of_one_box_that_overlap_are_stacked_and_others_share_a_row():
+    one, inside, later = span("box-b", 0, 140), span("box-b", 120, 150), span("box-b", 200, 210)
+    rows = timeline.stack([one, inside, later])
+    assert [rows[run.run] for run in (one, inside, later)] == [0, 1, 0]
+
+
+def test_a_run_that_never_ended_keeps_its_row_for_ever():
+    hung, later = span("box-b", 0, None), span("box-b", 5000, 5001)
+    assert timeline.stack([hung, later]) == {hung.run: 0, later.run: 1}
+
+
+def test_every_box_has_one_lane_and_lanes_do_not_overlap(wednesday):
+    picture = draw(Scale(at(-10), at(200)), *wednesday)
+    assert [lane.box for lane in picture.lanes] == ["box-a", "box-b"]
+    first, second = picture.lanes
+    assert first.y + first.height <= second.y
+    assert picture.height >= second.y + second.height
+
+
+def test_a_bar_runs_from_start_to_end_and_its_lease_to_its_expiry(wednesday):
+    spans, events = wednesday
+    scale = Scale(at(-10), at(200))
+    bar = next(bar for bar in draw(scale, spans, events).bars if bar.run == spans[0].run)
+    assert (bar.x, bar.x + bar.width) == (scale.x(at(0)), pytest.approx(scale.x(at(140))))
+    assert bar.lease_over == scale.x(at(120))
+    assert bar.lease_text == "lease until 21:52:00"
+
+
+def test_a_lease_that_outlives_the_window_has_no_end_in_it(wednesday):
+    bars = draw(Scale(at(-10), at(60)), *wednesday).bars
+    assert bars[0].lease_over is None
+
+
+def test_a_refused_run_has_no_bar(wednesday):
+    spans, events = wednesday
+    widths = {bar.run: bar.width for bar in draw(Scale(at(-10), at(200)), spans, events).bars}
+    assert widths[spans[2].run] == 0
+
+
+def test_the_stretch_of_two_sweeps_is_one_band(wednesday):
+    scale = Scale(at(-10), at(200))
+    (band,) = draw(scale, *wednesday).bands
+    assert (band.x, band.x + band.width) == (scale.x(at(123)), pytest.approx(scale.x(at(140)), abs=0.02))
+
+
+def test_orders_settled_twice_are_marked_on_both_lanes_and_tied(wednesday):
+    spans, events = wednesday
+    picture = draw(Scale(at(-10), at(200)), spans, events, find(spans, events, foreign={spans[0].run}))
+    doubles = [mark for mark in picture.marks if mark.kind == "double"]
+    assert [mark.order for mark in doubles] == ["WED-13", "WED-13", "WED-14", "WED-14"]
+    assert all(mark.often == 2 and mark.label for mark in doubles)
+    assert [tie.order for tie in picture.ties] == ["WED-13", "WED-14"]
+    assert all(tie.y1 != tie.y2 for tie in picture.ties)
+    assert [mark.kind for mark in picture.marks if mark.kind in ("foreign", "settled")] == ["settled", "foreign"]
+
+
+def test_what_was_asked_for_stands_out_and_the_rest_fades(wednesday):
+    spans, events = wednesday
+    picture = draw(Scale(at(-10), at(200)), spans, events, find(spans, events), orders={"WED-13"})
+    assert {mark.order for mark in picture.marks if not mark.faded} == {"WED-13"}
+    assert [tie.faded for tie in picture.ties] == [False, True]
+
+
+def test_events_outside_the_window_or_of_unknown_runs_are_left_out(wednesday):
+    spans, events = wednesday
+    stranger = event(span("box-c", 0, 1), 130, Kind.SETTLED, "WED-99")
+    picture = draw(Scale(at(-10), at(125)), spans, [*events, stranger])
+    assert [mark.order for mark in picture.marks] == ["WED-12"]
+
+
+def test_no_leader_line_crosses_another_note_s_words(wednesday):
+    spans, events = wednesday
+    notes = timeline.notes(Scale(at(-10), at(300)), find(spans, events, foreign={spans[0].run}))
+    assert len(notes) == 5
+    for note in notes:
+        for lower in (other for other in notes if other.y > note.y and other.anchor == "start"):
+            reach = lower.x + 12 + len(lower.text) * timeline.LETTER_OF_A_NOTE
+            assert not lower.x < note.x < reach
+
+
+def test_a_crowd_of_findings_is_cut_down_to_the_double_settles():
+    runs = [span("box-a", n * 10, n * 10 + 15) for n in range(20)]
+    events = [event(runs[0], 100 + n, Kind.SETTLED, "W-1", outcome="released") for n in range(2)]
+    notes = timeline.notes(Scale(at(0), at(300)), find(runs, events))
+    assert [note.kind for note in notes] == [DOUBLE]
+
+
+@pytest.mark.parametrize(
+    ("references", "prefix"),
+    [({"WED-01", "WED-02"}, "WED-"), ({"WED-01", "FRI-01"}, ""), ({"WED-01"}, ""), (set(), ""), ({"A", "B"}, "")],
+)
+def test_labels_leave_out_what_all_references_share(references, prefix):
+    assert timeline.shared_prefix(references) == prefix
+
+
+def test_labels_that_would_run_into_each_other_are_left_out():
+    busy = span("box-a", 0, 100)
+    events = [event(busy, n, Kind.SETTLED, f"W-{n:03}") for n in range(100)]
+    labels = [mark for mark in draw(Scale(at(0), at(100)), [busy], events).marks if mark.label]
+    assert 10 < len(labels) < 100
+    assert all(two.x - one.x >= 3 * timeline.LETTER for one, two in itertools.pairwise(labels))
+
+
+def test_one_looks_first_where_an_order_was_settled_again(wednesday):
+    spans, events = wednesday
+    quiet = span("box-b", 3000, 3001)
+    window = focus([*spans, quiet], find(spans, events))
+    assert window == Window(at(0) - BEFORE, at(143) + AFTER)
+
+
+def test_where_nothing_went_wrong_one_sees_the_last_minutes():
+    window = focus([span("box-a", n * 120, n * 120 + 1) for n in range(30)], [])
+    assert window is not None
+    assert window.end == at(29 * 120 + 1) + BEFORE
+    assert window.length == timedelta(minutes=10)
+    assert focus([], []) is None
+
+
+@pytest.mark.parametrize(
+    ("start", "end"),
+    [("", ""), ("yesterday", "today"), ("2026-02-11T22:00", "2026-02-11T21:00"), ("2026-02-11T22:00", "")],
+)
+def test_times_that_make_no_window_are_as_good_as_none(start, end):
+    assert asked_for(start, end) is None
+
+
+def test_a_window_names_its_zone_or_is_london_s():
+    assert asked_for("2026-07-01T21:00", "2026-07-01T22:00") == asked_for(
+        "2026-07-01T20:00+00:00", "2026-07-01T21:00Z"
+    )
+
+
+def test_a_window_of_a_year_is_cut_to_what_can_be_drawn():
+    window = asked_for("2026-01-01T00:00", "9999-12-31T23:59")
+    assert window is not None
+    assert window.length == LONGEST
+
+
+def test_closer_and_wider_keep_the_middle():
+    window = Window(at(0), at(100))
+    assert window.grown(0.5) == Window(at(25), at(75))
+    assert window.grown(0.001).length == timedelta(seconds=20)
+    assert window.moved(0.5) == Window(at(50), at(150))
