@@ -6,19 +6,20 @@ from django.utils.safestring import SafeString
 
 from exercises.models import Performance
 from exercises.words import in_words
-from shop.admin.record import Record, link
+from shop.admin.record import Record, link, moment
 
-ASIDE = {"events", "schedule"}  # long, and told better by the timeline
+# Of a verdict; its events and its schedule are long, and told better by the timeline.
+FIGURES = ["lock", "settle", "question", "phantom", "lost", "double_settles", "foreign_deletes", "overlaps"]
 
 
 @admin.register(Performance)
 class PerformanceAdmin(Record):
-    list_display = ["real_at", "scenario", "lock", "settle", "question", "words"]
+    list_display = [moment("real_at"), "scenario", "lock", "settle", "question", "words"]
     list_filter = ["scenario", "lock", "settle"]
     date_hierarchy = "real_at"
-    fields = readonly_fields = [
+    shown = [
         *("words", "table", "shelf", "evening"),
-        *("scenario", "lock", "settle", "question", "began_at", "ended_at", "real_at"),
+        *("scenario", "lock", "settle", "question", moment("began_at"), moment("ended_at"), moment("real_at")),
     ]
 
     @admin.display(description="verdict")
@@ -27,7 +28,8 @@ class PerformanceAdmin(Record):
 
     @admin.display(description="figures")
     def table(self, performance: Performance) -> SafeString:
-        figures = [(k.replace("_", " "), v) for k, v in (performance.verdict or {}).items() if k not in ASIDE]
+        verdict = performance.verdict or {}
+        figures = [(name.replace("_", " "), verdict[name]) for name in FIGURES if name in verdict]
         rows = format_html_join("", '<tr><th scope="row">{}</th><td class="number">{}</td></tr>', figures)
         return format_html('<table class="ledger small-table"><tbody>{}</tbody></table>', rows)
 

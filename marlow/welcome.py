@@ -1,0 +1,86 @@
+"""The admin's first page: the state of the shop in four cards, each a door."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth.models import AnonymousUser
+from django.db.models import Count
+from django.http import HttpRequest
+from django.urls import reverse
+
+from exercises.models import Performance
+from exercises.words import harmless, in_words
+from shop.models import Order
+from shop.shelf import totals
+from shop.templatetags.shelf import in_words as copies_in_words
+from sweeper.admin.scene import last_evening, scene
+from sweeper.findings import DOUBLE
+from sweeper.models import SweepRun
+from sweeper.telling import LONDON, clock, count
+
+
+@dataclass(frozen=True)
+class Card:
+    """A door: what is behind it, in one figure and one sentence."""
+
+    title: str
+    figure: str
+    text: str
+    address: str
+    tone: str = ""
+
+
+DOORS = [
+    ("shop.view_book", "shop.view_stockmovement", "shop.view_order", "shop.view_stockcount"),
+    ("sweeper.view_sweeprun", "sweeper.view_event", "shop.view_order", "shop.view_settlement", "shop.view_book"),
+    ("sweeper.view_sweeprun",),
+    ("shop.view_order",),
+]
+
+
+def welcome(request: HttpRequest) -> dict[str, Any]:
+    """The cards this person may open, and the last performance if they may see it."""
+    user = request.user
+    if isinstance(user, AnonymousUser):
+        return {}
+    cards = [
+        make() for needs, make in zip(DOORS, (_shelf, _evening, _runs, _orders), strict=True) if user.has_perms(needs)
+    ]
+    last = Performance.objects.first() if user.has_perm("exercises.view_performance") else None
+    return {"cards": cards, "performance": last, **(_verdict(last) if last else {})}
+
+
+def _verdict(performance: Performance) -> dict[str, Any]:
+    tone = "good" if harmless(performance.verdict) else "bad" if performance.verdict else "warn"
+    return {"verdict": in_words(performance.verdict), "verdict_tone": tone}
+
+
+def _shelf() -> Card:
+    sums = totals()
+    wrong = [copies_in_words(number) for number in (sums.phantom, -sums.lost) if number]
+    figure = ", ".join(wrong).capitalize() if wrong else "Agrees"
+    text = "Every book: what the catalogue promises beside what the shelf holds."
+    return Card("The shelf", figure, text, reverse("admin:shop_shelf"), "bad" if wrong else "good")
+
+
+def _evening() -> Card:
+    address, window = reverse("admin:sweeper_timeline"), last_evening()
+    if window is None:
+        return Card("The evening", "Nothing yet", "No box has swept.", address)
+    wrong = [finding for finding in scene(window).findings if finding.kind == DOUBLE]
+    here = window.start.astimezone(LONDON)
+    day = f"{here:%A} {here.day} {here:%B}, from {clock(window.start)[:5]} to {clock(window.end)[:5]}"
+    figure = f"{count(len(wrong), 'order')} settled twice" if wrong else "No order settled twice"
+    return Card("The evening", figure, f"{day}: who ran when, drawn.", address, "bad" if wrong else "good")
+
+
+def _runs() -> Card:
+    states = dict(SweepRun.objects.order_by().values_list("state").annotate(Count("run")))
+    text = f"{states.get('refused', 0)} of them refused the lock, {states.get('running', 0)} at work now."
+    return Card("Runs", count(sum(states.values()), "run"), text, reverse("admin:sweeper_sweeprun_changelist"))
+
+
+def _orders() -> Card:
+    states = dict(Order.objects.order_by().values_list("status").annotate(Count("pk")))
+    text = ", ".join(f"{number} {status}" for status, number in sorted(states.items())) or "Nobody has ordered yet"
+    return Card("Orders", count(sum(states.values()), "order"), f"{text}.", reverse("admin:shop_order_changelist"))
