@@ -26,6 +26,7 @@ ENDS = {
     Kind.STOPPED: State.STOPPED,
     Kind.DIED: State.DIED,
 }
+CHANGES_ITS_RUN = {Kind.ACQUIRED, Kind.LISTED, *ENDS}
 
 
 class Chronicle:
@@ -55,7 +56,7 @@ class Chronicle:
         line = {"uid": str(self.new_uid()), "real_at": real_now().isoformat(), **_fields(event)}
         log.info("%s", json.dumps(line))
         try:
-            _store([line])
+            _store_now(line)
         except GONE as gone:
             log.warning("journal kept in a file: %s", gone)
             self._keep(line)
@@ -115,13 +116,10 @@ def _fields(event: Event) -> dict[str, Any]:
 
 
 def _store(lines: list[dict[str, Any]]) -> None:
-    """Rows for these events, and their run's row brought up to date; an event written before is left alone."""
+    """Rows for these events, and their runs' rows brought up to date; an event written before is left alone."""
     try:
         with transaction.atomic(using=DB):
-            models.Event.objects.using(DB).bulk_create(
-                [models.Event(**_row(line)) for line in lines],
-                ignore_conflicts=True,
-            )
+            models.Event.objects.using(DB).bulk_create([_row(line) for line in lines], ignore_conflicts=True)
             for line in lines:
                 _bring_up_to_date(line)
     except GONE:
@@ -129,8 +127,20 @@ def _store(lines: list[dict[str, Any]]) -> None:
         raise
 
 
-def _row(line: dict[str, Any]) -> dict[str, Any]:
-    return {("run_id" if name == "run" else name): value for name, value in line.items()}
+def _store_now(line: dict[str, Any]) -> None:
+    """One fresh event, in one round trip where its run's row does not change."""
+    if Kind(line["kind"]) in CHANGES_ITS_RUN:
+        _store([line])
+        return
+    try:
+        _row(line).save(using=DB, force_insert=True)
+    except GONE:
+        connections[DB].close()
+        raise
+
+
+def _row(line: dict[str, Any]) -> models.Event:
+    return models.Event(**{("run_id" if name == "run" else name): value for name, value in line.items()})
 
 
 def _bring_up_to_date(line: dict[str, Any]) -> None:

@@ -9,7 +9,8 @@ meets an answer that takes longer than the ten seconds it waits.
 
 Live margins. Box A's clock is three virtual seconds behind box B's, and the clock is started one second past the
 mark: so B's key is set a moment after B's cron, outlives B's own next cron by that moment, and is gone when A asks.
-Answers take 9.4 seconds: row 12 is settled well before A reads its list, and row 13 well after.
+Answers come 9.6 seconds apart: row 12 is settled well before A reads its list, row 13 well after, and a box that takes
+its time between two questions is not put out of step by it.
 """
 
 import random
@@ -38,7 +39,7 @@ FIRST_ROW = datetime(2026, 2, 11, 20, 52, 30, tzinfo=UTC)
 ROW_EVERY = timedelta(seconds=250)
 ORDER_EVERY = 50.0  # virtual seconds between two checkouts
 ANSWER_SLOW = 10.6  # virtual seconds, past the client's ten
-ANSWER_JUST_INSIDE = 9.4
+JUST_INSIDE = {"mode": "slow", "latency": 9.2, "spacing": 9.6}  # the client waits ten
 NOVEL = "The Lighthouse Ledger"
 
 CATALOGUE = [
@@ -124,16 +125,15 @@ def seed_rows(stage: Stage) -> list[Order]:
 
 def provider_control(start: datetime) -> dict[str, Any]:
     """How the provider behaves from `start` on: every fifth charge and every question too slow, then just inside."""
-    just_inside = {"mode": "slow", "latency": ANSWER_JUST_INSIDE}
     slow = {"mode": "slow", "latency": ANSWER_SLOW}
     if start == START:
-        return {"default": just_inside}
+        return {"default": JUST_INSIDE}
     return {
         "default": {"mode": "fast"},
         "charge": {**slow, "every": 5, "first": 3},
         "lookup": slow,
         "cancel": slow,
-        "schedule": [{"at": START.isoformat(), "default": just_inside}],
+        "schedule": [{"at": START.isoformat(), "default": JUST_INSIDE}],
     }
 
 

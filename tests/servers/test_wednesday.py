@@ -1,0 +1,171 @@
+"""The Wednesday, live: two real boxes, every lock of the shop, unguarded and guarded, against the lesson's table.
+
+Each evening is `manage.py up --once --json` in a process of its own with servers of its own: what a person runs.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections import defaultdict
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+NOVEL_ROWS = {"W-13", "W-14"}
+SLOT_2152 = datetime.fromisoformat("2026-02-11T21:51:55+00:00")
+# lock: (phantom, double settles, foreign deletes) unguarded; foreign deletes guarded; who may start at 21:52
+TABLE = {
+    "none": ((18, 14, 0), 0, 2),
+    "redis-naive": ((2, 2, 1), 1, 1),
+    "redis-token": ((2, 2, 0), 0, 1),
+    "slot": ((2, 2, 0), 0, 1),
+    "postgres-advisory": ((0, 0, 0), 0, 0),
+}
+Verdict = dict[str, Any]
+
+
+def environment(folder: Path, **extra: str) -> dict[str, str]:
+    """The environment of a person with a checkout: none of the tests' own servers."""
+    ours = {"DATABASE_URL", "CELERY_BROKER_URL", "LOCK_REDIS_URL", "MARLOW_CLOCK_FILE", "MARLOW_TIME_SCALE"}
+    plain = {name: value for name, value in os.environ.items() if name not in ours}
+    return {**plain, "MARLOW_STATE_DIR": str(folder), **extra}
+
+
+def evening(folder: Path, *words: str, **extra: str) -> Verdict:
+    played = subprocess.run(
+        [sys.executable, "manage.py", "up", "--once", "--json", *words],
+        cwd=ROOT,
+        env=environment(folder, **extra),
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert played.returncode == 0, played.stderr[-3000:]
+    verdict: Verdict = json.loads(played.stdout.splitlines()[-1])
+    return verdict
+
+
+class Journal:
+    """A verdict's events by run."""
+
+    def __init__(self, verdict: Verdict) -> None:
+        self.runs: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        for event in verdict["events"]:
+            self.runs[event["run"]].append(event)
+
+    def box(self, run: str) -> str:
+        return str(self.runs[run][0]["box"])
+
+    def moment(self, run: str, kind: str, order: str = "") -> datetime:
+        [event] = [e for e in self.runs[run] if e["kind"] == kind and e.get("order", "") == order]
+        return datetime.fromisoformat(event["at"])
+
+    def of_slot(self, kind: str, late: bool) -> list[str]:
+        """The runs of 21:50 (or, late, of 21:52) that had such an event."""
+        return [
+            run
+            for run, events in self.runs.items()
+            if (datetime.fromisoformat(events[0]["at"]) > SLOT_2152) is late
+            and any(event["kind"] == kind for event in events)
+        ]
+
+    def settlers(self, order: str) -> list[str]:
+        return [
+            run
+            for run, events in self.runs.items()
+            if any(event["kind"] == "settled" and event["order"] == order for event in events)
+        ]
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("lock", sorted(TABLE))
+def test_the_wednesday_unguarded(tmp_path: Path, lock: str) -> None:
+    """Counts, which two runs settled rows 13 and 14 and when, and who was refused at 21:52."""
+    verdict = evening(tmp_path, SWEEPER_LOCK=lock, SWEEPER_SETTLE="unguarded")
+    counts, _, started = TABLE[lock]
+    assert (verdict["phantom"], verdict["double_settles"], verdict["foreign_deletes"]) == counts
+    assert (verdict["lock"], verdict["settle"], verdict["question"]) == (lock, "unguarded", "lookup")
+    assert verdict["lost"] == 0
+    journal = Journal(verdict)
+    first, second = journal.of_slot("acquired", late=False), journal.of_slot("acquired", late=True)
+    assert len(second) == started
+    assert len(journal.of_slot("refused", late=True)) == 2 - started
+    if lock == "none":
+        assert verdict["overlaps"] == 6
+        return
+    [run_of_2150] = first
+    assert journal.box(run_of_2150) == "box-b"
+    assert len(journal.of_slot("refused", late=False)) == 1, "box A is refused at 21:50"
+    assert verdict["overlaps"] == started
+    for row in range(1, 15):
+        order = f"W-{row:02d}"
+        expected = [run_of_2150, *second] if order in NOVEL_ROWS else [run_of_2150]
+        assert sorted(journal.settlers(order)) == sorted(expected), order
+    for run in second:
+        assert journal.moment(run, "acquired").strftime("%H:%M") in ("21:51", "21:52")
+        assert journal.moment(run, "acquired") < journal.moment(run_of_2150, "settled", "W-13")
+        assert journal.moment(run_of_2150, "settled", "W-12") < journal.moment(run, "listed")
+        for order, seconds in (("W-13", 15), ("W-14", 25)):
+            assert abs((journal.moment(run, "settled", order) - SLOT_2152).total_seconds() - seconds) < 8
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("lock", sorted(TABLE))
+def test_the_wednesday_guarded_makes_no_phantom_under_any_lock(tmp_path: Path, lock: str) -> None:
+    """One line of SQL: the second run's write matches no row, whoever was told yes."""
+    verdict = evening(tmp_path, SWEEPER_LOCK=lock, SWEEPER_SETTLE="guarded")
+    assert (verdict["phantom"], verdict["lost"], verdict["double_settles"]) == (0, 0, 0)
+    assert verdict["foreign_deletes"] == TABLE[lock][1]
+    started = len(Journal(verdict).of_slot("acquired", late=True))
+    assert started == TABLE[lock][2], "the guard changes what is written, not who is told yes"
+    untouched = [event["order"] for event in verdict["events"] if event["kind"] == "untouched"]
+    if lock in ("redis-naive", "redis-token", "slot"):
+        assert set(untouched) == NOVEL_ROWS
+
+
+@pytest.mark.live
+def test_the_stale_holder_is_refused_by_the_fence_under_slot(tmp_path: Path) -> None:
+    """slot's number is a token: the run of 21:50 can't write once the run of 21:52 has raised the fence."""
+    verdict = evening(tmp_path, SWEEPER_LOCK="slot", SWEEPER_SETTLE="fenced+guarded")
+    assert (verdict["phantom"], verdict["lost"], verdict["double_settles"]) == (0, 0, 0)
+    [stale] = [event for event in verdict["events"] if event["kind"] == "stale"]
+    assert stale["highest"] == stale["token"] + 1
+    assert stale["box"] == "box-b"
+
+
+@pytest.mark.live
+@pytest.mark.timeout(400)
+def test_the_whole_evening_from_20_50_by_real_checkouts(tmp_path: Path) -> None:
+    """The list grows to fourteen by itself, and the copies are promised twice all the same."""
+    verdict = evening(tmp_path, "--from", "20:50")
+    journal = Journal(verdict)
+    lists = {}
+    for run in journal.runs:
+        listed = [event for event in journal.runs[run] if event["kind"] == "listed"]
+        if listed and not any(event["kind"] == "settled" for event in journal.runs[run]):
+            lists[listed[0]["at"][11:16]] = listed[0]["rows"]
+    expected = {minute: rows for minute, rows in arithmetic().items() if minute < "21:40"}
+    seen = {minute: rows for minute, rows in lists.items() if minute < "21:40"}
+    assert {minute: expected[minute] for minute in seen} == seen
+    assert len(seen) >= 20
+    assert verdict["phantom"] >= 2
+    assert verdict["overlaps"] >= 1
+    assert verdict["lost"] == 0
+    assert max(event["rows"] for event in verdict["events"] if event["kind"] == "listed") == 14
+
+
+def arithmetic() -> dict[str, int]:
+    """By plain arithmetic, none of it the shop's: how many rows a run that starts in each even minute finds.
+
+    A row every 250 s from 20:52:30, found once it is older than two minutes, and none of them settled before 21:50.
+    """
+    rows = [150 + 250 * place for place in range(14)]
+    return {
+        f"{20 + (50 + minute) // 60}:{(50 + minute) % 60:02d}": sum(60 * minute - row > 120 for row in rows)
+        for minute in range(0, 60, 2)
+    }
