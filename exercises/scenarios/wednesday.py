@@ -9,8 +9,8 @@ meets an answer that takes longer than the ten seconds it waits.
 
 Live margins. Box A's clock is three virtual seconds behind box B's, and the clock is started one second past the
 mark: so B's key is set a moment after B's cron, outlives B's own next cron by that moment, and is gone when A asks.
-Answers come 9.6 seconds apart: row 12 is settled well before A reads its list, row 13 well after, and a box that takes
-its time between two questions is not put out of step by it.
+Answers come 9.6 seconds apart: row 12 is settled well before A reads its list, row 13 well after, and a box that
+takes its time between two questions is not put out of step by it.
 """
 
 import random
