@@ -255,6 +255,20 @@ def test_slow_answers_after_its_latency(provider: ProviderProcess, shop: HttpPro
     assert 0.94 <= monotonic() - started < 1.0
 
 
+def test_spacing_keeps_slow_answers_in_step(provider: ProviderProcess, shop: HttpProvider, key: str) -> None:
+    """On one connection, whatever the client does in between; one that comes back late waits for the latency only."""
+    provider.set(default={"mode": "slow", "latency": 3, "spacing": 5})
+    started = monotonic()
+    for _ in range(3):
+        assert shop.lookup(key).verdict is NO
+        real_sleep(0.04)
+    assert 0.65 <= monotonic() - started - 0.04 < 0.7  # 3 + 5 + 5 virtual seconds
+    real_sleep(0.15)
+    again = monotonic()
+    assert shop.lookup(key).verdict is NO
+    assert 0.15 <= monotonic() - again < 0.2
+
+
 def test_a_slow_charge_that_timed_out_never_moved(provider: ProviderProcess, shop: HttpProvider, key: str) -> None:
     """The client was gone before the delay was over."""
     provider.set(charge={"mode": "slow", "latency": 10.6})
