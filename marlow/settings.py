@@ -88,9 +88,8 @@ UP = {
         ("MARLOW_TIME_SCALE", "20"),
     )
 }
-GIVEN_SERVERS = {
-    name: env.str(name) for name in ("DATABASE_URL", "CELERY_BROKER_URL", "LOCK_REDIS_URL") if name in env.ENVIRON
-}
+SERVERS = ("DATABASE_URL", "CELERY_BROKER_URL", "LOCK_REDIS_URL", "PROVIDER_URL")
+GIVEN_SERVERS = {name: env.str(name) for name in SERVERS if name in env.ENVIRON}
 
 
 def environment_for(**extra: str) -> dict[str, str]:

@@ -144,7 +144,6 @@ def _servers(folder: Path) -> Iterator[Environment]:
 
 def _leave_addresses(folder: Path, environment: Environment) -> None:
     """For `manage.py shell` and its like while the shop is open. Readable by its owner only: a password is in it."""
-    names = (*settings.GIVEN_SERVERS, "DATABASE_URL", "CELERY_BROKER_URL", "LOCK_REDIS_URL", "PROVIDER_URL")
     file = folder / "addresses.json"
     file.touch(mode=0o600)
-    file.write_text(json.dumps({name: environment[name] for name in (*names, "MARLOW_CLOCK_FILE")}))
+    file.write_text(json.dumps({name: environment[name] for name in (*settings.SERVERS, "MARLOW_CLOCK_FILE")}))
