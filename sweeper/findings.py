@@ -65,6 +65,11 @@ def find(
     return sorted(found, key=lambda finding: finding.at)
 
 
+def harm(findings: Iterable[Finding]) -> bool:
+    """Whether an order was settled twice. All else is a warning that this time cost nothing."""
+    return any(finding.kind == DOUBLE for finding in findings)
+
+
 def settled(events: Iterable[Event]) -> dict[str, list[Event]]:
     """The SETTLED events of each order, in the order given."""
     by_order: dict[str, list[Event]] = defaultdict(list)

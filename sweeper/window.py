@@ -9,6 +9,7 @@ from sweeper.findings import DOUBLE, FOREIGN, TOGETHER, Finding, Span
 from sweeper.telling import LONDON
 
 LONGEST = timedelta(hours=6)
+YEARS = range(1970, 9999)  # beyond them there is no room to move
 QUIET = timedelta(minutes=10)  # what is shown where nothing went wrong
 BEFORE, AFTER = timedelta(seconds=15), timedelta(seconds=65)  # room for the words to the right of the last mark
 
@@ -40,10 +41,9 @@ def asked_for(start: str, end: str) -> Window | None:
     except ValueError:
         return None
     one, other = (moment if moment.tzinfo else moment.replace(tzinfo=LONDON) for moment in (one, other))
-    try:
-        return Window(one, min(other, one + LONGEST)) if one < other else None
-    except OverflowError:
+    if not (one < other and one.year in YEARS and other.year in YEARS):
         return None
+    return Window(one, min(other, one + LONGEST))
 
 
 def around(spans: Sequence[Span], after: timedelta = AFTER) -> Window:

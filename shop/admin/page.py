@@ -33,6 +33,11 @@ class Page:
         return not isinstance(user, AnonymousUser) and user.is_staff and user.has_perms(self.needs)
 
 
+def asked(request: HttpRequest, name: str) -> str:
+    """A parameter of the address as text that a database takes: trimmed, without NUL characters."""
+    return (request.GET.get(name) or "").replace("\x00", "").strip()
+
+
 def render(request: HttpRequest, template: str, title: str, **context: Any) -> TemplateResponse:
     """The template in the admin's frame: header, navigation, breadcrumbs."""
     return TemplateResponse(request, template, {**admin.site.each_context(request), "title": title, **context})

@@ -8,7 +8,7 @@ from django.db.models.functions import Abs
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 
-from shop.admin.page import Page, render
+from shop.admin.page import Page, asked, render
 from shop.models import Book, Order, StockMovement, StrayCharge
 from shop.shelf import shelf, totals
 from shop.surplus import surplus
@@ -19,12 +19,12 @@ AT_MOST = 50  # rows of each kind on a book's page; the rest is a link away
 
 def shelf_view(request: HttpRequest) -> HttpResponse:
     """Every book with its figures, the ones that differ first. `?show=differs`, `?q=`, `?p=`."""
-    query, differs = request.GET.get("q", "").strip(), request.GET.get("show") == "differs"
+    query, differs = asked(request, "q"), asked(request, "show") == "differs"
     everything = shelf(Book.objects.select_related("publisher"))
     found = everything.filter(_matches(query)) if query else everything
     if differs:
         found = found.exclude(difference=0)
-    page = Paginator(found.order_by(Abs("difference").desc(), "title", "pk"), A_PAGE).get_page(request.GET.get("p"))
+    page = Paginator(found.order_by(Abs("difference").desc(), "title", "pk"), A_PAGE).get_page(asked(request, "p"))
     return render(
         request,
         "admin/shop/shelf.html",

@@ -3,13 +3,14 @@
 from typing import Any
 from uuid import UUID
 
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.http import urlencode
 
-from shop.admin.page import Page, render
+from shop.admin.page import Page, asked, render
 from shop.models import Book, Order
 from sweeper.admin.scene import last_evening, of_runs, scene
+from sweeper.findings import harm
 from sweeper.models import Event, SweepRun
 from sweeper.telling import LONDON
 from sweeper.window import Window, around, asked_for, focus
@@ -22,14 +23,14 @@ def timeline_view(request: HttpRequest) -> HttpResponse:
 
     Without a stretch it is the one around what was named, else the place where something went wrong.
     """
-    asked = request.GET
-    orders, told = _named(asked)
-    run = _uuid(asked.get("run", ""))
-    window = asked_for(asked.get("from", ""), asked.get("to", "")) or _around(run, orders) or _focus()
+    kept = {name: text for name in ("order", "book", "run") if (text := asked(request, name))}
+    orders, told = _named(kept.get("order", ""), kept.get("book", ""))
+    run = _uuid(kept.get("run", ""))
+    window = asked_for(asked(request, "from"), asked(request, "to")) or _around(run, orders) or _focus()
     if window is None:
         return render(request, "admin/sweeper/timeline.html", "The evening, drawn", window=None)
     shown = scene(window)
-    kept = {name: asked.get(name, "") for name in ("order", "book", "run") if name in asked}
+    findings = [finding for finding in shown.findings if window.start <= finding.at <= window.end]
     return render(
         request,
         "admin/sweeper/timeline.html",
@@ -37,16 +38,16 @@ def timeline_view(request: HttpRequest) -> HttpResponse:
         window=window,
         scene=shown,
         lines=shown.lines(orders),
-        findings=[finding for finding in shown.findings if window.start <= finding.at <= window.end],
+        findings=findings,
+        harm=harm(findings),
         picture=shown.picture(window, [run] if run else [], orders),
         told=told,
         ways=_ways(window, kept),
     )
 
 
-def _named(asked: QueryDict) -> tuple[list[str], str]:
+def _named(order: str, number: str) -> tuple[list[str], str]:
     """The references to bring out, and what to call them."""
-    order, number = asked.get("order", ""), asked.get("book", "")
     if order:
         return [order], f"order {order}"
     if number.isascii() and number.isdecimal() and len(number) < 18:

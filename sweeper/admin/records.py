@@ -9,6 +9,7 @@ from django.utils.safestring import SafeString
 
 from shop.admin.record import Record, link, moment
 from sweeper.admin.scene import as_span, scene
+from sweeper.findings import harm
 from sweeper.models import Event, JobRun, SweepRun
 from sweeper.telling import tell
 from sweeper.verdict import as_event
@@ -46,12 +47,13 @@ def _story(run: SweepRun) -> dict[str, Any]:
     span = as_span(run)
     window = around([span])
     shown = scene(window)
-    lines = [line for line in shown.lines() if line.event.run == run.run]
+    findings = [finding for finding in shown.findings if run.run in finding.runs]
     return {
         "window": window,
         "picture": shown.picture(window, [run.run]),
-        "lines": lines,
-        "findings": [finding for finding in shown.findings if run.run in finding.runs],
+        "lines": [line for line in shown.lines() if line.event.run == run.run],
+        "findings": findings,
+        "harm": harm(findings),
     }
 
 
