@@ -7,13 +7,31 @@ lists the names below and is tested against them.
 import json
 import os
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-env = environ.Env()
+
+
+class Environment(environ.Env):  # type: ignore[misc]  # ships no types
+    """django-environ, with the setting's name in what it says of a value it can't read."""
+
+    def get_value(
+        self, var: str, cast: Any = None, default: Any = environ.Env.NOTSET, parse_default: bool = False
+    ) -> Any:
+        try:
+            return super().get_value(var, cast=cast, default=default, parse_default=parse_default)
+        except ValueError as unreadable:
+            wanted = getattr(cast, "__name__", "value")
+            raise ImproperlyConfigured(
+                f"{var} is {self.ENVIRON[var]!r}, which is no {wanted}: set one, or leave it out."
+            ) from unreadable
+
+
+env = Environment()
 environ.Env.read_env(BASE_DIR / ".env")
 
 # A laptop's demo: its own secret key, embedded servers, logins printed on the screen. Never set it in production.
@@ -143,6 +161,8 @@ TEMPLATES = [
     },
 ]
 
+if not DATABASE_URL.startswith(("postgres://", "postgresql://")):
+    raise ImproperlyConfigured("DATABASE_URL must be a Postgres one: postgres://user:password@host:5432/name.")
 _database = env.db_url_config(DATABASE_URL)
 _database["OPTIONS"] = {
     **_database.get("OPTIONS", {}),

@@ -40,6 +40,7 @@ class Tree(Manager):  # type: ignore[misc]  # honcho ships no types
         self.folder, self.command, self.environment = folder, list(play), dict(environment)
         self.play: subprocess.Popen[bytes] | None = None
         self.interrupted = False
+        self.early = ""  # the process that ended before the play did
 
     def add(self, name: str, command: Sequence[str], *, urgent: bool = False, **extra: str) -> None:
         """A process by its name, with variables of its own; `urgent` ones run before other work where that may be."""
@@ -52,24 +53,25 @@ class Tree(Manager):  # type: ignore[misc]  # honcho ships no types
     def run(self) -> int:
         """Start everything, play, stop everything; the exit status of the play, or 1 if a process ended early."""
         self.loop()
-        if self.play is not None and self.play.wait() == 0:
-            return 0
-        return 130 if self.interrupted else 1
-
-    def ended_early(self) -> str:
-        """Which process ended by itself, and the end of its log; empty when none did."""
-        for name, process in self._processes.items():
-            if process.get("returncode") not in (None, 0):
-                return f"{name} ended:\n{tail(self.folder / f'{name}.log')}"
-        return ""
+        if self.early:
+            return 1
+        if self.interrupted:
+            return 130
+        return 1 if self.play is None else self.play.wait()
 
     def terminate(self) -> None:
         """Called by honcho for a signal and for a process that ended: the play ends first, then the rest."""
-        if self.play is not None and self.play.poll() is None:
-            self.play.terminate()
-        elif self.interrupted or self.play is not None:
+        if self.play is None or self.play.poll() is None:
+            self.early = next((name for name, process in self._processes.items() if "returncode" in process), "")
+            self.interrupted = not self.early
+            if self.play is not None:
+                self.play.terminate()
+        else:
             super().terminate()
-        self.interrupted = True
+
+    def last_words(self) -> str:
+        """Which process ended by itself, and the end of its log; empty when none did."""
+        return f"{self.early} ended:\n{tail(self.folder / f'{self.early}.log')}" if self.early else ""
 
     def _start(self) -> None:
         super()._start()
@@ -79,7 +81,7 @@ class Tree(Manager):  # type: ignore[misc]  # honcho ships no types
         """Play once every process has its number, and end the tree with the play."""
         while not self._all_started():
             real_sleep(0.02)
-        if not self.interrupted:
+        if not (self.interrupted or self.early):
             self.play = subprocess.Popen(self.command, env=self.environment)
             self.play.wait()
         super().terminate()

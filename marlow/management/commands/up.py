@@ -75,7 +75,7 @@ class Command(BaseCommand):
         tree = Tree(folder, play, environment)
         _plant(tree, folder, provider, web)
         status = tree.run()
-        if status == 1 and (why := tree.ended_early()):
+        if why := tree.last_words():
             self.stderr.write(why)
         return status
 
