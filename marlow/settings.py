@@ -27,7 +27,7 @@ class Environment(environ.Env):  # type: ignore[misc]  # ships no types
         except ValueError as unreadable:
             wanted = getattr(cast, "__name__", "value")
             raise ImproperlyConfigured(
-                f"{var} is {self.ENVIRON[var]!r}, which is no {wanted}: set one, or leave it out."
+                f"{var} is no {wanted} ({unreadable}): set one, or leave it out."
             ) from unreadable
 
 

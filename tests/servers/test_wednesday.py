@@ -139,6 +139,7 @@ def test_the_stale_holder_is_refused_by_the_fence_under_slot(tmp_path: Path) -> 
 
 
 @pytest.mark.live
+@pytest.mark.slow
 @pytest.mark.timeout(400)
 def test_the_whole_evening_from_20_50_by_real_checkouts(tmp_path: Path) -> None:
     """The list grows to fourteen by itself, and the copies are promised twice all the same."""

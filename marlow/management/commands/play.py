@@ -18,7 +18,7 @@ from exercises.models import Performance
 from exercises.scenarios import wednesday
 from exercises.screen import Screen
 from marlow.clock import Dial, live, wait_until
-from marlow.management.commands.stage import LOGINS, PASSWORD
+from marlow.logins import LOGINS, PASSWORD
 from sweeper.live import provider
 
 READY_WITHIN = 60.0  # real seconds

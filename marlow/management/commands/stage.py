@@ -14,9 +14,7 @@ from django.core.management.base import BaseCommand, CommandError
 from exercises import stage
 from exercises.scenarios import wednesday
 from marlow.clock import Dial, real_now
-
-LOGINS = {"student": "Student", "instructor": "Instructor", "operator": "Operator"}
-PASSWORD = "marlow-demo"  # noqa: S105  printed on the screen, and made only where MARLOW_DEMO is set
+from marlow.logins import LOGINS, PASSWORD
 
 
 class Command(BaseCommand):
