@@ -26,8 +26,9 @@ class Environment(environ.Env):  # type: ignore[misc]  # ships no types
             return super().get_value(var, cast=cast, default=default, parse_default=parse_default)
         except ValueError as unreadable:
             wanted = getattr(cast, "__name__", "value")
+            given = super().get_value(var, cast=str)
             raise ImproperlyConfigured(
-                f"{var} is no {wanted} ({unreadable}): set one, or leave it out."
+                f"{var} is {given!r}, which is no {wanted}: set one, or leave it out."
             ) from unreadable
 
 
