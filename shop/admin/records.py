@@ -14,7 +14,7 @@ from shop.admin.record import Record, RecordInline, link, moment, run_link
 from shop.models import Fence, Order, Refund, Settlement, StockMovement, StrayCharge
 from shop.money import pounds
 
-HOW_OFTEN = {0: "not yet", 1: "once", 2: "twice"}
+HOW_OFTEN = {0: "–", 1: "once", 2: "twice"}
 
 
 class HowOftenSettled(admin.SimpleListFilter):
@@ -24,7 +24,7 @@ class HowOftenSettled(admin.SimpleListFilter):
     parameter_name = "times"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("0", "not yet"), ("1", "once"), ("2", "twice or more")]
+        return [("0", "never"), ("1", "once"), ("2", "twice or more")]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Order]) -> QuerySet[Order]:
         wanted = {"0": {"times": 0}, "1": {"times": 1}, "2": {"times__gte": 2}}.get(self.value() or "")
