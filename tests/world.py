@@ -35,6 +35,10 @@ def open_world() -> None:
             server = EmbeddedRedis(folder / name.lower()).start()
             closing.callback(server.stop)
             os.environ[name] = server.url
+    # Workers side by side share the servers; each has a database and a Redis number of its own.
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "").removeprefix("gw")
+    if worker:
+        os.environ["LOCK_REDIS_URL"] = os.environ["LOCK_REDIS_URL"].rpartition("/")[0] + f"/{worker}"
 
 
 open_world()

@@ -17,7 +17,7 @@ from marlow.clock import wait_until
 from marlow.servers.postgres import EmbeddedPostgres
 from tests.servers.test_wednesday import ROOT, environment, evening
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.xdist_group("live")]  # one evening at a time
 UP = [sys.executable, "manage.py", "up"]
 
 

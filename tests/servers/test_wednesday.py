@@ -1,6 +1,6 @@
 """The Wednesday, live: two real boxes, every lock of the shop, unguarded and guarded, against the lesson's table.
 
-Each evening is `manage.py up --once --json` in a process of its own with servers of its own: what a person runs.
+Each evening is `manage.py up --once --json` in a process of its own: what a person runs.
 """
 
 import json
@@ -8,12 +8,17 @@ import os
 import subprocess
 import sys
 from collections import defaultdict
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from marlow.servers.postgres import EmbeddedPostgres
+from marlow.servers.redis import EmbeddedRedis
+
+pytestmark = [pytest.mark.live, pytest.mark.xdist_group("live")]  # one evening at a time
 ROOT = Path(__file__).parents[2]
 NOVEL_ROWS = {"W-13", "W-14"}
 SLOT_2152 = datetime.fromisoformat("2026-02-11T21:51:55+00:00")
@@ -50,6 +55,17 @@ def evening(folder: Path, *words: str, **extra: str) -> Verdict:
     return verdict
 
 
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """A Postgres and two Redises for all evenings of this file: they are given, so nothing embedded starts."""
+    folder = tmp_path_factory.mktemp("servers")
+    postgres = EmbeddedPostgres(folder / "postgres", urgent=True).start()
+    broker, locks = (EmbeddedRedis(folder / name, name=name, urgent=True).start() for name in ("broker", "locks"))
+    yield {"DATABASE_URL": postgres.url(), "CELERY_BROKER_URL": broker.url, "LOCK_REDIS_URL": locks.url}
+    for server in (postgres, broker, locks):
+        server.stop()
+
+
 class Journal:
     """A verdict's events by run."""
 
@@ -82,11 +98,10 @@ class Journal:
         ]
 
 
-@pytest.mark.live
 @pytest.mark.parametrize("lock", sorted(TABLE))
-def test_the_wednesday_unguarded(tmp_path: Path, lock: str) -> None:
+def test_the_wednesday_unguarded(tmp_path: Path, servers: dict[str, str], lock: str) -> None:
     """Counts, which two runs settled rows 13 and 14 and when, and who was refused at 21:52."""
-    verdict = evening(tmp_path, SWEEPER_LOCK=lock, SWEEPER_SETTLE="unguarded")
+    verdict = evening(tmp_path, SWEEPER_LOCK=lock, SWEEPER_SETTLE="unguarded", **servers)
     counts, _, started = TABLE[lock]
     assert (verdict["phantom"], verdict["double_settles"], verdict["foreign_deletes"]) == counts
     assert (verdict["lock"], verdict["settle"], verdict["question"]) == (lock, "unguarded", "lookup")
@@ -114,11 +129,12 @@ def test_the_wednesday_unguarded(tmp_path: Path, lock: str) -> None:
             assert abs((journal.moment(run, "settled", order) - SLOT_2152).total_seconds() - seconds) < 8
 
 
-@pytest.mark.live
 @pytest.mark.parametrize("lock", sorted(TABLE))
-def test_the_wednesday_guarded_makes_no_phantom_under_any_lock(tmp_path: Path, lock: str) -> None:
+def test_the_wednesday_guarded_makes_no_phantom_under_any_lock(
+    tmp_path: Path, servers: dict[str, str], lock: str
+) -> None:
     """One line of SQL: the second run's write matches no row, whoever was told yes."""
-    verdict = evening(tmp_path, SWEEPER_LOCK=lock, SWEEPER_SETTLE="guarded")
+    verdict = evening(tmp_path, SWEEPER_LOCK=lock, SWEEPER_SETTLE="guarded", **servers)
     assert (verdict["phantom"], verdict["lost"], verdict["double_settles"]) == (0, 0, 0)
     assert verdict["foreign_deletes"] == TABLE[lock][1]
     started = len(Journal(verdict).of_slot("acquired", late=True))
@@ -128,17 +144,15 @@ def test_the_wednesday_guarded_makes_no_phantom_under_any_lock(tmp_path: Path, l
         assert set(untouched) == NOVEL_ROWS
 
 
-@pytest.mark.live
-def test_the_stale_holder_is_refused_by_the_fence_under_slot(tmp_path: Path) -> None:
+def test_the_stale_holder_is_refused_by_the_fence_under_slot(tmp_path: Path, servers: dict[str, str]) -> None:
     """slot's number is a token: the run of 21:50 can't write once the run of 21:52 has raised the fence."""
-    verdict = evening(tmp_path, SWEEPER_LOCK="slot", SWEEPER_SETTLE="fenced+guarded")
+    verdict = evening(tmp_path, SWEEPER_LOCK="slot", SWEEPER_SETTLE="fenced+guarded", **servers)
     assert (verdict["phantom"], verdict["lost"], verdict["double_settles"]) == (0, 0, 0)
     [stale] = [event for event in verdict["events"] if event["kind"] == "stale"]
     assert stale["highest"] == stale["token"] + 1
     assert stale["box"] == "box-b"
 
 
-@pytest.mark.live
 @pytest.mark.slow
 @pytest.mark.timeout(400)
 def test_the_whole_evening_from_20_50_by_real_checkouts(tmp_path: Path) -> None:
