@@ -43,6 +43,7 @@ class Evening:
     control: Callable[[dict[str, Any]], None]  # how the provider is told to behave
     over: threading.Event = field(default_factory=threading.Event)
     seen: set[int] = field(default_factory=set)
+    trouble: list[Exception] = field(default_factory=list)
 
     def play(self) -> dict[str, Any]:
         """Blocks until the curtain (nine real seconds from 21:50 at 20x). Raises EveningFailed."""
@@ -56,6 +57,8 @@ class Evening:
         self.dial.stop()
         if customers.ident is not None:
             customers.join(self.clock.real(60))
+        if self.trouble:
+            raise EveningFailed(f"A checkout failed: {self.trouble[0]}") from self.trouble[0]
         self._let_runs_end()
         return self._conclude()
 
@@ -82,6 +85,15 @@ class Evening:
         return runs
 
     def _customers(self) -> None:
+        """The customers' thread; what goes wrong there is kept for the end."""
+        try:
+            self._shop()
+        except Exception as error:
+            self.trouble.append(error)
+        finally:
+            connections.close_all()
+
+    def _shop(self) -> None:
         """Real checkouts, one each fifty virtual seconds, until the evening is over."""
         furnished = stage.standing()
         for when, book, buyer, reference in wednesday.evening_orders(furnished):
@@ -100,7 +112,6 @@ class Evening:
                 )
             except SoldOut:
                 continue
-        connections.close_all()
 
     def _conclude(self) -> dict[str, Any]:
         ended = self.clock.now()

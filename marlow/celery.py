@@ -39,14 +39,22 @@ class Aligned(BaseSchedule):
         return (moment.timestamp() - self.offset) / self.every
 
 
+# Real seconds between two looks at a clock that stands: before an evening, and after it.
+SOON, LATER = 0.005, 0.5
+
+
 class ClockScheduler(Scheduler):
     """Beat by the shop's clock: it stands still with it, and what was missed meanwhile stays missed."""
 
+    patience = SOON
+
     def tick(self, *args: Any, **kwargs: Any) -> float:
         if not live().ticking():
-            self._heap = None
             _ready("beat")
-            return 0.005
+            return self.patience
+        if self.patience == SOON:  # the clock has just been started: every entry's next time is to be worked out
+            self._heap = None
+            self.patience = LATER
         interval: float = super().tick(*args, **kwargs)
         return interval
 
@@ -55,13 +63,15 @@ def _ready(part: str) -> None:
     """Tell whoever started this box that a part of it is up."""
     folder = Path(settings.STATE_DIR) / "ready"
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{settings.MARLOW_BOX}.{part}").touch()
+    mark = folder / f"{settings.MARLOW_BOX}.{part}"
+    if not mark.exists():
+        mark.touch()
 
 
 @worker_init.connect
 def _demand_a_world(**kwargs: Any) -> None:
     """Before the first message: settings that make sense, servers that answer, and no run left open by a kill."""
-    from sweeper.live import open_box
+    from sweeper.box import open_box
 
     try:
         open_box()
@@ -84,9 +94,8 @@ def _configure(app: Celery) -> None:
         broker_transport_options={"visibility_timeout": max(3600.0, 3 * limit)},
         task_ignore_result=True,
         task_acks_late=True,
-        task_reject_on_worker_lost=True,
         task_soft_time_limit=limit,
-        task_time_limit=limit + clock.real(60.0),
+        task_time_limit=limit + clock.real(settings.SWEEPER_GRACE),
         task_default_queue=queue,
         worker_prefetch_multiplier=1,
         worker_hijack_root_logger=False,
@@ -96,12 +105,12 @@ def _configure(app: Celery) -> None:
             "sweep": {
                 "task": "sweeper.sweep",
                 "schedule": Aligned(settings.SWEEPER_EVERY, app=app),
-                "options": {"queue": queue, "expires": clock.real(settings.SWEEPER_EVERY)},
+                "options": {"queue": queue},
             },
             "reconcile": {
                 "task": "sweeper.reconcile",
                 "schedule": Aligned(settings.SWEEPER_RECONCILE_EVERY, settings.SWEEPER_EVERY / 2, app=app),
-                "options": {"queue": queue, "expires": clock.real(settings.SWEEPER_RECONCILE_EVERY)},
+                "options": {"queue": queue},
             },
         },
     )

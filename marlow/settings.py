@@ -19,9 +19,13 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 class Environment(environ.Env):  # type: ignore[misc]  # ships no types
     """django-environ, with the setting's name in what it says of a value it can't read."""
 
+    SWITCHES = ("1", "0", "true", "false", "yes", "no", "on", "off")
+
     def get_value(
         self, var: str, cast: Any = None, default: Any = environ.Env.NOTSET, parse_default: bool = False
     ) -> Any:
+        if cast is bool and (switch := super().get_value(var, cast=str, default="0").lower()) not in self.SWITCHES:
+            raise ImproperlyConfigured(f"{var} is {switch!r}, which is neither on nor off: set 1 or 0.")
         try:
             return super().get_value(var, cast=cast, default=default, parse_default=parse_default)
         except ValueError as unreadable:
@@ -57,6 +61,7 @@ STATE_DIR = Path(STATE_DIR)
 _running: dict[str, str] = {}
 if DEMO and (STATE_DIR / "demo" / "addresses.json").exists():
     _running = json.loads((STATE_DIR / "demo" / "addresses.json").read_text())
+    os.environ.setdefault("MARLOW_CLOCK_FILE", _running["MARLOW_CLOCK_FILE"])
 
 # --- Servers ------------------------------------------------------------------------------------------------------
 # URLs. Celery's broker and the Redis that holds locks are two servers: whoever breaks one must not break the other.
@@ -92,11 +97,12 @@ SWEEPER_TTL = env.float("SWEEPER_TTL", default=120.0)  # lease of the locks that
 SWEEPER_EVERY = env.float("SWEEPER_EVERY", default=120.0)  # both boxes' schedule and the slot, virtual seconds
 SWEEPER_PENDING_FOR = env.float("SWEEPER_PENDING_FOR", default=120.0)  # age at which a row is swept, virtual seconds
 SWEEPER_RECONCILE_EVERY = env.float("SWEEPER_RECONCILE_EVERY", default=1800.0)  # virtual seconds
+SWEEPER_GRACE = 60.0  # virtual seconds between a run's time limit, which it is told of, and its end by force
 SWEEPER_TIME_LIMIT = env.float("SWEEPER_TIME_LIMIT", default=900.0)  # longest run before it is ended, virtual seconds
 PROVIDER_TIMEOUT = env.float("PROVIDER_TIMEOUT", default=10.0)  # total deadline of one call, virtual seconds
 
 # What `manage.py up` plays where the environment does not say otherwise: the shop that shipped, at twenty times the
-# speed. Servers that the environment names are used; the rest is embedded.
+# speed. Of these three servers those that the environment names are used; the rest, and the provider, are its own.
 UP = {
     name: env.str(name, default=shipped)
     for name, shipped in (
@@ -107,7 +113,7 @@ UP = {
         ("MARLOW_TIME_SCALE", "20"),
     )
 }
-SERVERS = ("DATABASE_URL", "CELERY_BROKER_URL", "LOCK_REDIS_URL", "PROVIDER_URL")
+SERVERS = ("DATABASE_URL", "CELERY_BROKER_URL", "LOCK_REDIS_URL")
 GIVEN_SERVERS = {name: env.str(name) for name in SERVERS if name in env.ENVIRON}
 
 

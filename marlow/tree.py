@@ -11,7 +11,7 @@ from typing import Any
 from honcho.manager import Manager
 
 from marlow.clock import real_sleep
-from marlow.servers.launcher import leashed, tail
+from marlow.servers.launcher import end_left_over, leashed, tail
 
 GRACE = 1.0  # real seconds between asking a process of the demo to end and ending it
 
@@ -46,6 +46,7 @@ class Tree(Manager):  # type: ignore[misc]  # honcho ships no types
         """A process by its name, with variables of its own; `urgent` ones run before other work where that may be."""
         (self.folder / f"{name}.log").write_bytes(b"")
         record = self.folder / f"{name}.group"
+        end_left_over(record)
         line = join(leashed(command, record, grace=GRACE, urgent=urgent))
         process = self.add_process(name, f"exec {line}", env=dict(self.environment))
         process.env.update(extra)

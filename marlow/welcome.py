@@ -1,22 +1,28 @@
 """The admin's first page: the state of the shop in four cards, each a door."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from django.contrib.auth.models import AnonymousUser
-from django.db.models import Count
+from django.contrib import admin
+from django.db.models import Count, Model
 from django.http import HttpRequest
 from django.urls import reverse
 
 from exercises.models import Performance
 from exercises.words import harmless, in_words
+from shop.admin.shelf import SHELF
 from shop.models import Order
 from shop.shelf import totals
 from shop.templatetags.shelf import in_words as copies_in_words
+from shop.words import count
+from sweeper.admin.evening import EVENING
 from sweeper.admin.scene import last_evening, scene
 from sweeper.findings import DOUBLE
 from sweeper.models import SweepRun
-from sweeper.telling import LONDON, clock, count
+from sweeper.telling import LONDON, clock
+
+MayOpen = Callable[[HttpRequest], bool]
 
 
 @dataclass(frozen=True)
@@ -30,24 +36,25 @@ class Card:
     tone: str = ""
 
 
-DOORS = [
-    ("shop.view_book", "shop.view_stockmovement", "shop.view_order", "shop.view_stockcount"),
-    ("sweeper.view_sweeprun", "sweeper.view_event", "shop.view_order", "shop.view_settlement", "shop.view_book"),
-    ("sweeper.view_sweeprun",),
-    ("shop.view_order",),
-]
-
-
 def welcome(request: HttpRequest) -> dict[str, Any]:
     """The cards this person may open, and the last performance if they may see it."""
-    user = request.user
-    if isinstance(user, AnonymousUser):
-        return {}
-    cards = [
-        make() for needs, make in zip(DOORS, (_shelf, _evening, _runs, _orders), strict=True) if user.has_perms(needs)
-    ]
-    last = Performance.objects.first() if user.has_perm("exercises.view_performance") else None
+    cards = [make() for may_open, make in _doors() if may_open(request)]
+    last = Performance.objects.first() if _list_of(Performance)(request) else None
     return {"cards": cards, "performance": last, **(_verdict(last) if last else {})}
+
+
+def _doors() -> list[tuple[MayOpen, Callable[[], Card]]]:
+    """Each card behind the permissions of the page that it opens."""
+    return [
+        (SHELF.open_to, _shelf),
+        (EVENING.open_to, _evening),
+        (_list_of(SweepRun), _runs),
+        (_list_of(Order), _orders),
+    ]
+
+
+def _list_of(model: type[Model]) -> MayOpen:
+    return admin.site.get_model_admin(model).has_view_permission
 
 
 def _verdict(performance: Performance) -> dict[str, Any]:

@@ -11,10 +11,11 @@ from django.db import IntegrityError, transaction
 from django.db.models import F
 
 from marlow.clock import Clock
+from shop.decide import carry_out, decide
 from shop.models import Book, Order, StockMovement
 from shop.permit import Permit
-from shop.provider.answers import Answer, Provider, Verdict
-from shop.settle import FORMS, Form, Result
+from shop.provider.answers import Provider
+from shop.settle import FORMS, Form
 
 
 class CheckoutError(Exception):
@@ -102,22 +103,10 @@ def checkout(
     order = hold(book, buyer, clock, key or ids(), reference)
     if order.reference == reference:
         answer = provider.charge(order.key, order.amount_minor)
-        _conclude(order, answer, Permit(clock=clock, box=box), form)
+        if answer.known:
+            carry_out(decide(order, answer), order, Permit(clock=clock, box=box), form)
         order.refresh_from_db()
     return order
-
-
-def _conclude(order: Order, answer: Answer, permit: Permit, form: Form) -> None:
-    """Settle by the provider's answer; no answer settles nothing."""
-    if answer.verdict is Verdict.NO:
-        form.release(order, permit)
-    elif answer.verdict is Verdict.YES:
-        landed = order.amount_minor if answer.amount_minor is None else answer.amount_minor
-        if landed != order.amount_minor:
-            form.refund(order, permit, landed, f"{landed} landed, {order.amount_minor} was asked")
-        elif form.complete(order, permit) is Result.UNTOUCHED:
-            # Somebody settled the row while we waited. Abandoned: the buyer's money goes back. Paid: all is well.
-            form.refund(order, permit, landed, "the money landed after the order was abandoned")
 
 
 def dispatch(order: Order, clock: Clock, by: str) -> None:

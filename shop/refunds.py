@@ -34,6 +34,17 @@ def owed(charge_key: str) -> bool:
     return Refund.objects.filter(charge_key=charge_key).exists()
 
 
+def correct(charge_key: str, amount_minor: int) -> bool:
+    """A refund that was refused for another amount than what landed becomes due again, under a key of its own.
+
+    update shop_refund … where charge_key = :key and state = 'refused' and amount_minor <> :landed: once, for the
+    amount is right afterwards.
+    """
+    refused = Refund.objects.filter(charge_key=charge_key, state=State.REFUSED).exclude(amount_minor=amount_minor)
+    key = f"refund-{charge_key}-{amount_minor}"
+    return bool(refused.update(state=State.DUE, amount_minor=amount_minor, key=key))
+
+
 @dataclass(frozen=True)
 class Sent:
     """What one `send_due` did: refunds it marked sent, marked refused, and left due for want of an answer."""

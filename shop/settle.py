@@ -1,4 +1,4 @@
-"""Three writes (complete, release, refund and release) in three forms, for reading side by side.
+"""Three writes (complete, release, refund and release) in four forms, for reading side by side.
 
 unguarded      the order's row is written whatever it says, and the copy goes back every time. The shop shipped this.
 guarded        the row is written only while it is still pending; everything else happens only if that matched.
@@ -21,30 +21,28 @@ then, the unguarded may not.
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Any
 
-from django.db import connection, transaction
-from django.db.models import F, Func, Model, QuerySet, TextField, Value
-from django.db.models.lookups import Exact
+from django.db import transaction
+from django.db.models import F
 
-from shop.models import Book, Fence, Order, Settlement
-from shop.permit import Permit, SessionLost, StaleToken
+from shop.fence import demand_session, in_session, pass_fence
+from shop.models import Book, Order, Settlement
+from shop.permit import Permit
 from shop.refunds import owe, owed
 
 Status = Order.Status
 Outcome = Settlement.Outcome
-Rows = TypeVar("Rows", bound=Model)
-
-
-class NotFenced(Exception):
-    """A fenced write without a token to show or a fence to show it to."""
 
 
 class Result(StrEnum):
-    """DONE: this call wrote. UNTOUCHED: somebody else had settled the row, and nothing was written."""
+    """DONE: this call settled the order. UNTOUCHED: somebody else had, and nothing was written. OWED: somebody else
+    had abandoned it, and only the money that landed was written down as due back.
+    """
 
     DONE = "done"
     UNTOUCHED = "untouched"
+    OWED = "owed"
 
 
 # --- complete: pending -> paid ------------------------------------------------------------------------------------
@@ -196,7 +194,7 @@ class Form:
     @property
     def fenced(self) -> bool:
         """Whether the permit must carry a token and `raise_fence` must come before the list is read."""
-        return self.name.startswith("fenced")
+        return "fenced" in self.name
 
 
 FORMS: dict[str, Form] = {
@@ -268,79 +266,4 @@ def owe_if_abandoned(order: Order, permit: Permit, amount_minor: int, why: str) 
     if status != Status.ABANDONED or owed(order.key):
         return Result.UNTOUCHED
     owe(order.key, amount_minor, order=order, why=why, at=permit.now())
-    return Result.DONE
-
-
-# --- The fence ----------------------------------------------------------------------------------------------------
-# run 1, token 1   raise ──── list ─ · · stalled · · · · · · · · · · · · · · · pass_fence: the row says 2, refused
-# run 2, token 2               raise ── list ── pass_fence ── write ── commit
-# The fence rises before the list is read, not with the first write: a run that stalls between the two is refused even
-# if its successor has not written yet.
-
-
-def raise_fence(name: str, token: int) -> None:
-    """Bar every smaller token from now on; committed when this returns. Call it before reading the list.
-
-    A token raises a fence once. Raises StaleToken when the fence already carries this token or a higher one.
-    """
-    with transaction.atomic(durable=True):
-        # insert … on conflict do nothing: the first holder ever makes the row, at 0.
-        Fence.objects.bulk_create([Fence(name=name, token=0)], ignore_conflicts=True)
-        # update shop_fence set token = :token where name = :name and token < :token; no row: somebody overtook us.
-        if not Fence.objects.filter(name=name, token__lt=token).update(token=token):
-            raise StaleToken(name, token, Fence.objects.get(name=name).token)
-
-
-def pass_fence(permit: Permit) -> None:
-    """update shop_fence set token = :token where name = :name and token = :token, first in its transaction.
-
-    An update that changes nothing is meant: it locks the row to the commit, so that nobody can raise the fence
-    between this look and our write. A select, locked for key share or not, would let them.
-    """
-    if permit.token is None or not permit.fence:
-        raise NotFenced(
-            "A fenced write needs a token and a fence, and the permit has none: "
-            "take a lock that mints tokens, or settle guarded."
-        )
-    fence = Fence.objects.filter(name=permit.fence)
-    if in_session(fence.filter(token=permit.token), permit).update(token=permit.token):
-        return
-    demand_session(permit)
-    highest = fence.values_list("token", flat=True).first()
-    if highest is None:
-        raise NotFenced(f"Fence {permit.fence} was never raised: call raise_fence before reading the list.")
-    raise StaleToken(permit.fence, permit.token, highest)
-
-
-# --- The session that took the lock -------------------------------------------------------------------------------
-
-
-def in_session(rows: QuerySet[Rows], permit: Permit) -> QuerySet[Rows]:
-    """… and current_setting('marlow.run', true) = :session, where the permit names one.
-
-    In the update itself, because a look beforehand may be answered by the session that dies before the write. The
-    setting is null in a session that never took the lock, and null matches no row.
-    """
-    if permit.session is None:
-        return rows
-    return rows.filter(
-        Exact(
-            Func(Value("marlow.run"), Value(True), function="current_setting", output_field=TextField()),
-            Value(permit.session),
-        )
-    )
-
-
-def demand_session(permit: Permit) -> None:
-    """Asked when an update matched nothing: was it the row, or is this another session? Raises SessionLost."""
-    if permit.session is None:
-        return
-    with connection.cursor() as cursor:
-        # The value this session was given when the lock was taken; null or empty where it never was.
-        cursor.execute("select current_setting('marlow.run', true)")
-        (ours,) = cursor.fetchone()
-    if ours != permit.session:
-        raise SessionLost(
-            f"The database session that took the lock as {permit.session} is gone, and the lock with it: "
-            "nothing was written. End this run; the next one starts afresh."
-        )
+    return Result.OWED

@@ -30,8 +30,27 @@ def sweeper_settings(app_configs: Any = None, **kwargs: Any) -> list[CheckMessag
     return found + _numbers() + _servers()
 
 
+@register(deploy=True)
+def safe_in_production(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
+    """Warn about a lock or a settle that the laboratory keeps for showing what goes wrong."""
+    lock, settle = settings.SWEEPER_LOCK, settings.SWEEPER_SETTLE
+    if lock not in LOCKS or settle not in FORMS:
+        return []
+    best = "fenced+guarded" if LOCKS[lock].mints_token else "guarded"
+    found: list[CheckMessage] = []
+    if settle != best:
+        hint = f"Set SWEEPER_SETTLE={best}."
+        found.append(
+            Warning(f"SWEEPER_SETTLE={settle} under {lock} is not the safe form.", hint=hint, id="sweeper.W002")
+        )
+    if settings.SWEEPER_QUESTION != "cancel":
+        said = "SWEEPER_QUESTION=lookup leaves the key open: a charge may land after its order was released."
+        found.append(Warning(said, hint="Set SWEEPER_QUESTION=cancel.", id="sweeper.W003"))
+    return found
+
+
 def _pair(lock: str, settle: str) -> list[CheckMessage]:
-    if "fenced" in settle and not LOCKS[lock].mints_token:
+    if FORMS[settle].fenced and not LOCKS[lock].mints_token:
         minting = ", ".join(name for name, strategy in LOCKS.items() if strategy.mints_token)
         return [
             Error(

@@ -5,11 +5,12 @@ import logging
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from django.db import DatabaseError, IntegrityError, InterfaceError, connections, transaction
+from django.db import DatabaseError, DataError, IntegrityError, InterfaceError, connections, transaction
+from django.db.models import Q
 
 from marlow.clock import real_now
 from sweeper import models
@@ -35,12 +36,20 @@ class Chronicle:
     While the database can't be reached, events go to a file in `spool` and are written when a later run begins.
     """
 
-    def __init__(self, spool: Path, new_uid: Callable[[], uuid.UUID] = uuid.uuid4) -> None:
+    def __init__(
+        self,
+        spool: Path,
+        longest: timedelta = timedelta(minutes=16),
+        new_uid: Callable[[], uuid.UUID] = uuid.uuid4,
+    ) -> None:
+        """`longest`: no run lives beyond this (virtual time), for its worker ends it."""
         self.spool = spool
+        self.longest = longest
         self.new_uid = new_uid
 
     def begin(self, run: Run, at: datetime) -> None:
         self.recover()
+        self.close_overdue(run.box, at)
         started = Event(at, run.box, run.run, Kind.STARTED, data={"message": run.message})
         try:
             models.SweepRun.objects.using(DB).create(
@@ -63,33 +72,44 @@ class Chronicle:
 
     def recover(self) -> None:
         """Write what was kept in files while the database was gone. Safe to run twice and by two boxes at once."""
-        for kept in sorted(self.spool.glob("*.jsonl")):
-            with suppress(FileNotFoundError):  # the other worker was quicker
+        for kept in sorted(self.spool.glob("*.kept*")):
+            with suppress(FileNotFoundError):  # another worker was quicker
+                # Ours alone from here on; whoever has more to keep opens a new file.
+                taken = kept.rename(kept.with_name(f"{kept.name.partition('.')[0]}.kept-{self.new_uid()}"))
                 try:
-                    _store(list(_whole_lines(kept.read_text())))
-                except IntegrityError as orphaned:
-                    log.warning("journal of an unknown run set aside as %s.orphan: %s", kept.stem, orphaned)
-                    kept.rename(kept.with_suffix(".orphan"))
+                    _store(list(_whole_lines(taken.read_text())))
+                except (IntegrityError, DataError) as orphaned:
+                    log.warning("journal set aside as %s.orphan: %s", taken.stem, orphaned)
+                    taken.rename(taken.with_suffix(".orphan"))
                 else:
-                    kept.unlink()
+                    taken.unlink()
 
     def bury(self, box: str, at: datetime) -> int:
         """Close the runs of this box that never ended: it was killed and is only starting now. Returns how many."""
-        dead = list(models.SweepRun.objects.using(DB).filter(box=box, state=State.RUNNING))
+        return self._close(Q(box=box), at, "found unfinished when its box started")
+
+    def close_overdue(self, box: str, at: datetime) -> int:
+        """Close the runs of this box that no worker can still be at: their time limit is over. Returns how many."""
+        return self._close(Q(box=box, started_at__lt=at - self.longest), at, "did not end within its time limit")
+
+    def close_lost(self, message: str, at: datetime, error: str) -> int:
+        """Close the run of this message: the process that swept it is gone. Returns how many, 0 or 1."""
+        return self._close(Q(message=message), at, error)
+
+    def _close(self, which: Q, at: datetime, error: str) -> int:
+        dead = list(models.SweepRun.objects.using(DB).filter(which, state=State.RUNNING))
         for run in dead:
-            self.write(Event(at, box, run.run, Kind.DIED, data={"error": "found unfinished when its box started"}))
+            self.write(Event(at, run.box, run.run, Kind.DIED, data={"error": error}))
         return len(dead)
 
     def _again(self, run: Run, at: datetime) -> None:
-        """A message came a second time: say so on its first run, whose worker is gone if it has not ended."""
+        """A message came a second time: say so on its first run, which may be over, dead, or still at work."""
         first = models.SweepRun.objects.using(DB).get(message=run.message)
         self.write(Event(at, run.box, first.run, Kind.REDELIVERED, data={"message": run.message}))
-        if first.state == State.RUNNING:
-            self.write(Event(at, run.box, first.run, Kind.DIED, data={"error": "its worker was lost"}))
 
     def _keep(self, line: dict[str, Any]) -> None:
         self.spool.mkdir(parents=True, exist_ok=True)
-        with (self.spool / f"{line['run']}.jsonl").open("a") as file:
+        with (self.spool / f"{line['run']}.kept").open("a") as file:
             file.write(json.dumps(line) + "\n")
 
 
@@ -151,6 +171,7 @@ def _bring_up_to_date(line: dict[str, Any]) -> None:
     elif kind is Kind.LISTED:
         changes = {"rows": data["rows"]}
     elif kind in ENDS:
-        changes = {"state": ENDS[kind], "ended_at": line["at"], "settled": data.get("settled", 0)}
+        changes = {"state": ENDS[kind], "ended_at": line["at"]}
+        changes |= {"settled": data["settled"]} if "settled" in data else {}
     if changes:
         models.SweepRun.objects.using(DB).filter(run=line["run"]).update(**changes)

@@ -18,17 +18,16 @@ class Kind(StrEnum):
     ASKED = "asked"  # a question went to the provider
     ANSWERED = "answered"  # yes, no or unknown came back
     SETTLING = "settling"  # intent, before the COMMIT: outcome
-    SETTLED = "settled"  # the COMMIT came back: outcome, copies_back
+    SETTLED = "settled"  # the COMMIT came back: outcome
     UNTOUCHED = "untouched"  # a guarded write matched no row: somebody else had settled it
     SKIPPED = "skipped"  # the row is being worked on elsewhere, or the answer was unknown
     STALE = "stale"  # the fence refused the write: token, highest
     LOST = "lost"  # the run learned that its lease or its session is gone
     STOPPED = "stopped"  # and ended before its next step because of it
-    REFUND_SENT = "refund_sent"
-    REFUND_DUE = "refund_due"  # sent, but the answer was unknown: it stays due
+    OWED = "owed"  # somebody else had abandoned the order; the money that landed was written down as due back
     RELEASED = "released"  # the lock was let go: released (ours, not_ours, unknown), deleted
     FINISHED = "finished"
-    DIED = "died"  # the run ended by an error: error
+    DIED = "died"  # the run ended by an error or was found dead: error
 
 
 @dataclass(frozen=True)

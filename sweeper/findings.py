@@ -4,17 +4,20 @@ Nothing failed at any of them, so nothing but this looks for them.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from itertools import combinations
+from datetime import UTC, datetime
 from uuid import UUID
 
+from shop.words import count, times
 from sweeper.events import Event, Kind
-from sweeper.telling import clock, count
+from sweeper.telling import clock
+from sweeper.verdict import ENDINGS, foreign_deletes, overlaps
 
 # From the worst to the merely odd; a crowded picture keeps the first ones.
 LEASE, TOGETHER, DOUBLE, FOREIGN, STALE, DIED = "lease", "together", "double", "foreign", "stale", "died"
+SHARE_ON_PURPOSE = {"skip-locked"}  # locks under which sweeps are meant to meet, each on rows of its own
+STILL = datetime.max.replace(tzinfo=UTC)  # the end of what has not ended
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,7 @@ class Span:
     acquired: datetime | None = None
     lease_until: datetime | None = None
     rows: int | None = None
+    lock: str = ""
 
     @property
     def held(self) -> bool:
@@ -37,7 +41,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Finding:
-    """One moment. `note` fits into the picture, `text` is the whole sentence."""
+    """One moment, or from it to `until`. `note` fits into the picture, `text` is the whole sentence."""
 
     kind: str
     at: datetime
@@ -45,23 +49,26 @@ class Finding:
     text: str
     runs: tuple[UUID, ...] = ()
     order: str = ""
+    until: datetime | None = None
+
+    def within(self, start: datetime, end: datetime) -> bool:
+        """Whether any of it lies in this stretch."""
+        return self.at <= end and max(self.at, self.until or self.at) >= start
 
 
 def find(
-    spans: Sequence[Span], events: Sequence[Event], doubled: Collection[str] = (), foreign: Collection[UUID] = ()
+    spans: Sequence[Span], events: Sequence[Event], keys: Sequence[Event], doubled: Collection[str] = ()
 ) -> list[Finding]:
-    """Everything worth pointing at, by the boxes' own clocks.
+    """Everything worth pointing at about these runs.
 
-    `doubled` are orders known to have been settled more than once (two SETTLED events say so as well); `foreign` are
-    the runs whose release removed another run's key.
+    What happened is read from `keys`, the events that take the lock and let it go, in the order in which they really
+    happened, and judged as the verdict judges it. Two boxes' clocks differ: they only say where to draw it.
+    `doubled` are orders known to have been settled more than once (two SETTLED events say so as well).
     """
-    found = [
-        *_leases(spans, events),
-        *_together(spans),
-        *_doubles(events, doubled),
-        *_foreign(events, foreign, {span.run: span for span in spans}),
-        *_ended_badly(events),
-    ]
+    locks = {span.run: span.lock for span in spans}
+    wrong = [*_doubles(events, doubled), *_foreign(keys, locks)]
+    blamed = {run for finding in wrong for run in finding.runs}
+    found = [*_leases(spans, events), *_together(keys, locks, blamed), *wrong, *_ended_badly(events)]
     return sorted(found, key=lambda finding: finding.at)
 
 
@@ -95,42 +102,48 @@ def _leases(spans: Sequence[Span], events: Sequence[Event]) -> list[Finding]:
     return found
 
 
-def _together(spans: Sequence[Span]) -> list[Finding]:
+def _together(keys: Sequence[Event], locks: Mapping[UUID, str], blamed: set[UUID]) -> list[Finding]:
+    """Pairs of runs that were at work at once. Where that is meant, only those with something to answer for."""
+    began = {event.run: event for event in keys if event.kind is Kind.ACQUIRED}
     found = []
-    for one, other in combinations([span for span in spans if span.held], 2):
-        first, second = sorted((one, other), key=lambda span: span.start)
-        if first.end is not None and first.end <= second.start:
+    for pair in overlaps(keys):
+        theirs = [locks[run] for run in pair if run in locks]
+        if not theirs or (SHARE_ON_PURPOSE.issuperset(theirs) and not blamed.intersection(pair)):
             continue
-        until = min((span.end for span in (first, second) if span.end), default=None)
-        ending = f" until {clock(until)}" if until else ""
-        text = f"{second.box} began while {first.box} was still at work: two sweeps at once{ending}."
-        found.append(Finding(TOGETHER, second.start, "two sweeps at once", text, (first.run, second.run)))
+        first, second = (began[run] for run in pair)
+        until = _first_to_end(keys, pair)
+        ending = "" if until is STILL else f" until {clock(until)}"
+        text = f"{second.box} went to work while {first.box} was still at it: two sweeps at once{ending}."
+        found.append(Finding(TOGETHER, second.at, "two sweeps at once", text, pair, until=until))
     return found
+
+
+def _first_to_end(keys: Sequence[Event], pair: Collection[UUID]) -> datetime:
+    """When, by its own clock, the run of the two that really ended first did so."""
+    endings = (event.at for event in keys if event.run in pair and event.kind in ENDINGS)
+    return next(endings, STILL)
 
 
 def _doubles(events: Sequence[Event], doubled: Collection[str]) -> list[Finding]:
     found = []
-    for order, times in settled(events).items():
-        if len(times) < 2 and order not in doubled:
+    for order, settles in settled(events).items():
+        if len(settles) < 2 and order not in doubled:
             continue
-        last = times[-1]
-        who = " and ".join(f"{event.box} at {clock(event.at)}" for event in times)
-        back = sum(event.data.get("outcome") in ("released", "refunded") for event in times)
+        last = settles[-1]
+        who = " and ".join(f"{event.box} at {clock(event.at)}" for event in settles)
+        back = sum(event.data.get("outcome") in ("released", "refunded") for event in settles)
         held = f" It held one copy and gave back {back}." if back > 1 else ""
-        often = "twice" if len(times) <= 2 else f"{len(times)} times"
+        often = times(max(len(settles), 2))
         text = f"Order {order} was settled {often}: by {who}.{held}"
-        found.append(
-            Finding(DOUBLE, last.at, f"{order} settled {often}", text, tuple(event.run for event in times), order)
-        )
+        runs = tuple(event.run for event in settles)
+        found.append(Finding(DOUBLE, last.at, f"{order} settled {often}", text, runs, order))
     return found
 
 
-def _foreign(events: Sequence[Event], foreign: Collection[UUID], spans: dict[UUID, Span]) -> list[Finding]:
+def _foreign(keys: Sequence[Event], runs: Collection[UUID]) -> list[Finding]:
     found = []
-    for event in events:
-        if event.kind is not Kind.RELEASED or not event.data.get("deleted"):
-            continue
-        if event.run in foreign or event.data.get("foreign"):
+    for event in foreign_deletes(keys):
+        if event.run in runs:
             text = f"{event.box} finished and deleted the lock’s key, which was another run’s by then."
             found.append(Finding(FOREIGN, event.at, f"{event.box} deletes another run’s key", text, (event.run,)))
     return found

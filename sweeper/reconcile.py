@@ -4,15 +4,17 @@ A look-up's "no" is not final, so a charge can land after its order was released
 at once: one stray row and one refund a charge are unique constraints, and the refund's key moves money once.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from marlow.clock import Clock
 from shop.models import Order, StrayCharge
 from shop.provider.answers import LandedCharge, Provider
-from shop.refunds import owe, send_due
+from shop.refunds import correct, owe, send_due
 
 LOOK_BACK = timedelta(days=7)
 
@@ -28,9 +30,16 @@ class Reconciled:
 def reconcile(provider: Provider, clock: Clock, box: str) -> Reconciled:
     """List the charges of the last seven days, write down those without an order, refund what is due."""
     charges = provider.charges_since(clock.now() - LOOK_BACK)
-    stray = [charge for charge in charges or [] if not charge.refunded and _note(charge, clock, box)]
+    landed = {charge.key: charge for charge in charges or [] if not charge.refunded}
+    kept = set(_kept(landed).values_list("key", flat=True))
+    stray = [charge for key, charge in landed.items() if key not in kept and _note(charge, clock, box)]
     send_due(provider, clock)
     return Reconciled(looked=charges is not None, stray=len(stray))
+
+
+def _kept(keys: Iterable[str]) -> QuerySet[Order]:
+    """The orders that keep their charge: pending ones are the sweeper's to complete."""
+    return Order.objects.filter(key__in=list(keys)).exclude(status=Order.Status.ABANDONED)
 
 
 def _note(charge: LandedCharge, clock: Clock, box: str) -> bool:
@@ -40,18 +49,15 @@ def _note(charge: LandedCharge, clock: Clock, box: str) -> bool:
         order = Order.objects.select_for_update().filter(key=charge.key).first()
         if order is not None and order.status != Order.Status.ABANDONED:
             return False
-        StrayCharge.objects.bulk_create(
-            [
-                StrayCharge(
-                    key=charge.key,
-                    order=order,
-                    amount_minor=charge.amount_minor,
-                    landed_at=charge.landed_at,
-                    found_at=clock.now(),
-                    found_by_box=box,
-                )
-            ],
-            ignore_conflicts=True,
+        stray = StrayCharge(
+            key=charge.key,
+            order=order,
+            amount_minor=charge.amount_minor,
+            landed_at=charge.landed_at,
+            found_at=clock.now(),
+            found_by_box=box,
         )
+        StrayCharge.objects.bulk_create([stray], ignore_conflicts=True)
         owe(charge.key, charge.amount_minor, order=order, why="the charge landed, no order keeps it", at=clock.now())
+        correct(charge.key, charge.amount_minor)
     return True

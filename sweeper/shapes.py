@@ -73,6 +73,10 @@ class Band:
     x: float
     width: float
 
+    @property
+    def end(self) -> float:
+        return self.x + self.width
+
 
 @dataclass(frozen=True)
 class Note:

@@ -4,16 +4,17 @@ One code path. Celery runs it on two boxes, the laboratory runs the very same fu
 arguments, and it knows nothing of either.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 from marlow.clock import Clock
+from shop.decide import carry_out, decide
+from shop.fence import raise_fence
 from shop.models import Order
 from shop.permit import Permit, SessionLost, StaleToken
-from shop.provider.answers import Answer, Provider, Verdict
-from shop.settle import Form, Result, raise_fence
+from shop.provider.answers import Answer, Provider
+from shop.settle import Form, Result
 from sweeper.events import Event, Kind
 from sweeper.journal import Journal, Run
 from sweeper.locks.base import Lease, Lock, Refusal
@@ -27,7 +28,6 @@ class Rules:
     ttl: float = 120.0
     pending_for: float = 120.0
     stop_on_lost_lease: bool = True
-    fenced: bool = False
 
 
 class LeaseLost(Exception):
@@ -60,17 +60,17 @@ class _Sweep:
             if isinstance(lease, Refusal):
                 self._note(Kind.REFUSED, holder=lease.holder)
                 return 0
-            deadline = lease.deadline.isoformat() if lease.deadline else None
-            self._note(Kind.ACQUIRED, token=lease.token, holder=lease.holder, deadline=deadline)
             self._work_then_release(lease)
         except Exception as error:
-            self._note(Kind.DIED, error=f"{type(error).__name__}: {error}"[:500])
+            self._note(Kind.DIED, error=f"{type(error).__name__}: {error}"[:500], settled=self.settled)
             raise
         return self.settled
 
     def _work_then_release(self, lease: Lease) -> None:
         ending = Kind.FINISHED
         try:
+            deadline = lease.deadline.isoformat() if lease.deadline else None
+            self._note(Kind.ACQUIRED, token=lease.token, holder=lease.holder, deadline=deadline)
             self._work(lease)
         except (LeaseLost, SessionLost, StaleToken) as lost:
             kind = Kind.STALE if isinstance(lost, StaleToken) else Kind.LOST
@@ -88,13 +88,12 @@ class _Sweep:
             box=self.run.box,
             run=self.run.run,
             session=lease.session,
-            fence=self.rules.job if self.rules.fenced else "",
+            fence=self.rules.job if self.form.fenced else "",
             token=lease.token,
         )
-        if self.rules.fenced and lease.token is not None:
+        if self.form.fenced and lease.token is not None:
             raise_fence(self.rules.job, lease.token)
-        orders = self._list()
-        for order in orders:
+        for order in self._list():
             self._demand(lease)
             with lease.claim(order) as claimed:
                 if claimed:
@@ -116,15 +115,17 @@ class _Sweep:
             self._note(Kind.SKIPPED, order=order.reference, why=f"no answer: {answer.why}"[:200])
             return
         self._demand(lease)
-        outcome, write = self._choose(order, answer, permit)
-        self._note(Kind.SETTLING, order=order.reference, token=permit.token, outcome=outcome)
-        result = write()
-        if result is Result.DONE:
-            self.settled += 1
-            self._note(Kind.SETTLED, order=order.reference, token=permit.token, outcome=outcome)
-        else:
-            self._note(Kind.UNTOUCHED, order=order.reference, outcome=outcome)
-            self._money_of_an_order_settled_elsewhere(order, answer, permit)
+        decision = decide(order, answer)
+        reference, outcome = order.reference, str(decision.outcome)
+        self._note(Kind.SETTLING, order=reference, token=permit.token, outcome=outcome)
+        match carry_out(decision, order, permit, self.form):
+            case Result.DONE:
+                self.settled += 1
+                self._note(Kind.SETTLED, order=reference, token=permit.token, outcome=outcome)
+            case Result.OWED:
+                self._note(Kind.OWED, order=reference, amount_minor=decision.amount_minor, why=decision.why)
+            case Result.UNTOUCHED:
+                self._note(Kind.UNTOUCHED, order=reference, outcome=outcome)
 
     def _ask(self, order: Order) -> Answer:
         self._note(Kind.ASKED, order=order.reference, question=self.run.question)
@@ -132,22 +133,6 @@ class _Sweep:
         answer = question(order.key)
         self._note(Kind.ANSWERED, order=order.reference, answer=str(answer.verdict), why=answer.why)
         return answer
-
-    def _choose(self, order: Order, answer: Answer, permit: Permit) -> tuple[str, Callable[[], Result]]:
-        """What the answer asks for: complete, release, or refund and release."""
-        if answer.verdict is Verdict.NO:
-            return "released", lambda: self.form.release(order, permit)
-        amount = answer.amount_minor
-        if amount is not None and amount != order.amount_minor:
-            why = f"charged {amount}, ordered {order.amount_minor}"
-            return "refunded", lambda: self.form.refund(order, permit, amount, why)
-        return "completed", lambda: self.form.complete(order, permit)
-
-    def _money_of_an_order_settled_elsewhere(self, order: Order, answer: Answer, permit: Permit) -> None:
-        """Money landed, but somebody else had settled the row. If it was abandoned, the money goes back."""
-        if answer.verdict is Verdict.YES:
-            amount = order.amount_minor if answer.amount_minor is None else answer.amount_minor
-            self.form.refund(order, permit, amount, "the order was already abandoned")
 
     def _demand(self, lease: Lease) -> None:
         """With stop-on-lost-lease, no question and no write once the lock is known to be gone."""

@@ -5,6 +5,8 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from shop.money import pounds
+from shop.words import count
 from sweeper.events import Event, Kind
 
 LONDON = ZoneInfo("Europe/London")
@@ -18,11 +20,6 @@ OUTCOMES = {
     "released": "released it: one copy back into stock",
     "completed": "completed it: the order is paid",
     "refunded": "abandoned it: copy back into stock, money to be given back",
-}
-LET_GO = {
-    "ours": "let the lock go",
-    "not_ours": "went to let the lock go and found that it was no longer its own",
-    "unknown": "tried to let the lock go and got no answer",
 }
 
 
@@ -58,6 +55,23 @@ def _stale(event: Event, data: dict[str, Any]) -> str:
     return f"was refused by the fence: token {event.token} is older than {data.get('highest', 'the one it has seen')}"
 
 
+def _owed(event: Event, data: dict[str, Any]) -> str:
+    """No settle: the order had been abandoned before, and no copy moves."""
+    amount = pounds(data["amount_minor"]) if data.get("amount_minor") else "the money"
+    return f"wrote down {amount} as due back: somebody else had abandoned the order"
+
+
+def _released(event: Event, data: dict[str, Any]) -> str:
+    """By what was seen: whose key it was where that was looked at, else whether one was deleted."""
+    if data.get("released") == "not_ours":
+        return "went to let the lock go and found that it was no longer its own"
+    if data.get("released") != "unknown":
+        return "let the lock go"
+    if data.get("deleted"):
+        return "deleted the lock's key without looking whose it was"
+    return "tried to let the lock go, and can't tell whether it did"
+
+
 def _because(words: str) -> Callable[[Event, dict[str, Any]], str]:
     """The words, and the reason where the event gives one."""
 
@@ -66,11 +80,6 @@ def _because(words: str) -> Callable[[Event, dict[str, Any]], str]:
         return f"{words}: {why}" if why else words
 
     return told
-
-
-def count(number: int, noun: str, nouns: str = "") -> str:
-    """`1 order`, `14 orders`."""
-    return f"{number:,} {noun if number == 1 else nouns or noun + 's'}"
 
 
 _WORDS: dict[Kind, Callable[[Event, dict[str, Any]], str]] = {
@@ -88,9 +97,8 @@ _WORDS: dict[Kind, Callable[[Event, dict[str, Any]], str]] = {
     Kind.STALE: _stale,
     Kind.LOST: _because("learned that its lock was gone"),
     Kind.STOPPED: lambda event, data: "stopped there",
-    Kind.REFUND_SENT: lambda event, data: "sent the money back",
-    Kind.REFUND_DUE: lambda event, data: "asked for the money to go back and got no answer: it stays due",
-    Kind.RELEASED: lambda event, data: LET_GO.get(data.get("released", ""), "let the lock go"),
+    Kind.OWED: _owed,
+    Kind.RELEASED: _released,
     Kind.FINISHED: lambda event, data: f"finished, {count(data.get('settled', 0), 'order')} settled",
     Kind.DIED: _because("died"),
 }

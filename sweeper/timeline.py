@@ -12,10 +12,11 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from shop.words import count
 from sweeper.events import Event, Kind
 from sweeper.findings import DOUBLE, FOREIGN, TOGETHER, Finding, Span
 from sweeper.shapes import LANE_GAP, WIDTH, Band, Bar, Lane, Mark, Note, Picture, Tick, Tie
-from sweeper.telling import LONDON, clock, count, tell
+from sweeper.telling import LONDON, clock, tell
 
 GUTTER, RIGHT = 88.0, 20.0  # of the lanes: their names stand in the gutter
 AXIS, NOTE, ROW = 30.0, 20.0, 88.0
@@ -30,6 +31,7 @@ MARKS = {
     Kind.SETTLED: "settled",
     Kind.REFUSED: "refused",
     Kind.UNTOUCHED: "untouched",
+    Kind.OWED: "owed",
     Kind.SKIPPED: "skipped",
     Kind.STALE: "stale",
     Kind.STOPPED: "stopped",
@@ -80,7 +82,7 @@ def draw(
     numbers = {lane.box: lane.number for lane in picture.lanes}
     bars = [bar(scale, span, rows[span.run], span.run in chosen) for span in spans]
     picture.bars = [replace(bar, lane=numbers[span.box]) for bar, span in zip(bars, spans, strict=True)]
-    picture.bands = bands(scale, spans)
+    picture.bands = bands(scale, findings)
     pen = _Pen(scale, rows, shared_prefix({event.order for event in events if event.order}), frozenset(orders))
     picture.prefix, picture.marks = pen.prefix, pen.marks(events, findings)
     picture.ties = pen.ties()
@@ -120,21 +122,15 @@ def bar(scale: Scale, span: Span, y: float, chosen: bool = False) -> Bar:
     return Bar(span.run, span.state, x, y, round(width, 2), words, caption=caption, chosen=chosen, **lease)
 
 
-def bands(scale: Scale, spans: Sequence[Span]) -> list[Band]:
-    """The stretches in which at least two runs that held the lock were at work, joined where they touch."""
-    edges = sorted(
-        edge
-        for span in spans
-        if span.held
-        for edge in ((scale.clipped(span.start), 1), (scale.clipped(span.end or scale.end), -1))
-    )
-    found, at_work, since = [], 0, 0.0
-    for x, step in edges:
-        if at_work == 1 and step == 1:
-            since = x
-        if at_work == 2 and step == -1 and x > since:
-            found.append(Band(since, round(x - since, 2)))
-        at_work += step
+def bands(scale: Scale, findings: Sequence[Finding]) -> list[Band]:
+    """The stretches in which two sweeps were found at work at once, joined where they touch."""
+    together = [(finding.at, finding.until) for finding in findings if finding.kind == TOGETHER]
+    found: list[Band] = []
+    for x, end in sorted((scale.clipped(at), scale.clipped(until or at)) for at, until in together):
+        if found and x <= found[-1].end:
+            x, end = found[-1].x, max(end, found.pop().end)
+        if end > x:
+            found.append(Band(x, round(end - x, 2)))
     return found
 
 

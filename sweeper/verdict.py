@@ -10,8 +10,9 @@ from shop.models import Settlement
 from shop.shelf import totals
 from sweeper import models
 from sweeper.events import Event, Kind
+from sweeper.locks.base import Released
 
-ENDINGS = {Kind.FINISHED, Kind.STOPPED, Kind.DIED}
+ENDINGS = {Kind.RELEASED, Kind.FINISHED, Kind.STOPPED, Kind.DIED}
 
 
 def foreign_deletes(events: Iterable[Event]) -> list[Event]:
@@ -25,9 +26,11 @@ def foreign_deletes(events: Iterable[Event]) -> list[Event]:
         if event.kind is Kind.ACQUIRED:
             owner = event.run
         elif event.kind is Kind.RELEASED and event.data.get("deleted"):
-            if owner is not None and owner != event.run:
+            # A release that compared and found its own took nobody else's, whoever acquired before we heard of it.
+            if owner not in (None, event.run) and event.data.get("released") != Released.OURS:
                 foreign.append(event)
-            owner = None
+            if owner == event.run or event.data.get("released") != Released.OURS:
+                owner = None
     return foreign
 
 

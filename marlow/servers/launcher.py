@@ -13,7 +13,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -104,6 +104,20 @@ class Running:
         return tail(self.log, lines)
 
 
+@dataclass
+class Embedded:
+    """A server of ours: `start` it, use its address, `stop` it. `folder` holds its data, its log and its record."""
+
+    folder: Path
+    port: int = field(default=0, kw_only=True)  # 0: any free one
+    urgent: bool = field(default=False, kw_only=True)  # run before other work, where we may ask for that
+    running: Running | None = field(default=None, init=False)
+
+    def stop(self) -> None:
+        if self.running:
+            self.running.stop()
+
+
 def tail(log: Path, lines: int = 12) -> str:
     """The last lines of a log, for an error message."""
     if not log.exists():
@@ -130,7 +144,7 @@ def launch(
     end_left_over(record)
     with log.open("ab") as out:
         process = subprocess.Popen(
-            leashed(command, record, stop),
+            leashed(command, record, stop, urgent=urgent),
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=out,

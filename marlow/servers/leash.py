@@ -43,7 +43,8 @@ def main() -> int:
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child.pid, signal.SIGKILL)
     options.record.unlink(missing_ok=True)
-    return child.wait() if child.returncode is None else max(child.returncode, 0)
+    code = child.wait()
+    return code if code >= 0 else 128 - code
 
 
 def _go_first() -> None:

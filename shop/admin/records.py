@@ -13,8 +13,7 @@ from django.utils.safestring import SafeString
 from shop.admin.record import Record, RecordInline, link, moment, run_link
 from shop.models import Fence, Order, Refund, Settlement, StockMovement, StrayCharge
 from shop.money import pounds
-
-HOW_OFTEN = {0: "–", 1: "once", 2: "twice"}
+from shop.words import times
 
 
 class HowOftenSettled(admin.SimpleListFilter):
@@ -24,7 +23,7 @@ class HowOftenSettled(admin.SimpleListFilter):
     parameter_name = "times"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("0", "never"), ("1", "once"), ("2", "twice or more")]
+        return [("0", times(0)), ("1", times(1)), ("2", f"{times(2)} or more")]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Order]) -> QuerySet[Order]:
         wanted = {"0": {"times": 0}, "1": {"times": 1}, "2": {"times__gte": 2}}.get(self.value() or "")
@@ -68,15 +67,16 @@ class OrderAdmin(Record):
     date_hierarchy = "created_at"
     shown = [
         *("reference", "book", "shelf", "buyer", "amount", "status", "settled", "settled_by", "evening"),
-        *(moment("created_at"), moment("settled_at"), moment("dispatched_at"), moment("refunded_at"), "key"),
+        *(moment("created_at"), moment("settled_at"), moment("dispatched_at"), "dispatched_by"),
+        *(moment("refunded_at"), "key"),
     ]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Order]:
         """With the number of settlements, counted apart: a join would be counted again by every page's COUNT."""
         of_order = Settlement.objects.filter(order=OuterRef("pk")).order_by().values("order")
-        times = Coalesce(Subquery(of_order.annotate(times=Count("pk")).values("times")), 0)
+        often = Coalesce(Subquery(of_order.annotate(times=Count("pk")).values("times")), 0)
         orders: QuerySet[Order] = super().get_queryset(request)
-        return orders.annotate(times=times)
+        return orders.annotate(times=often)
 
     def get_inlines(self, request: HttpRequest, obj: Order | None) -> list[Any]:
         """Its settlements; refunds and stray charges where there are any."""
@@ -96,9 +96,9 @@ class OrderAdmin(Record):
 
     @admin.display(description="settled", ordering="times")
     def settled(self, order: Order) -> SafeString | str:
-        times: int = getattr(order, "times", 0)
-        words = HOW_OFTEN.get(times, f"{times} times")
-        return words if times < 2 else format_html('<strong class="chip bad">{}</strong>', words)
+        often: int = getattr(order, "times", 0)
+        words = times(often) if often else "–"
+        return words if often < 2 else format_html('<strong class="chip bad">{}</strong>', words)
 
     @admin.display(description="last settled by", ordering="settled_by_box")
     def settled_by(self, order: Order) -> SafeString | str:

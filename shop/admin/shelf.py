@@ -3,13 +3,13 @@
 from typing import Any
 
 from django.core.paginator import Paginator
-from django.db.models import Q, QuerySet, Sum
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
 from django.db.models.functions import Abs
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 
 from shop.admin.page import Page, asked, render
-from shop.models import Book, Order, StockMovement, StrayCharge
+from shop.models import Book, Order, Refund, StockMovement, StrayCharge
 from shop.shelf import shelf, totals
 from shop.surplus import surplus
 
@@ -36,6 +36,7 @@ def shelf_view(request: HttpRequest) -> HttpResponse:
         totals=totals(),
         books=Book.objects.count(),
         differing=shelf().exclude(difference=0).count(),
+        strays=_strays(),
     )
 
 
@@ -69,6 +70,16 @@ def _beside(book: Book, orders: QuerySet[Any]) -> dict[str, Any]:
     }
 
 
+def _strays() -> dict[str, int]:
+    """Charges that no order keeps: how many, how much money, and how much of it has been given back (minor units)."""
+    given_back = Refund.objects.filter(charge_key=OuterRef("key"), state=Refund.State.SENT)
+    return StrayCharge.objects.aggregate(
+        charges=Count("pk"),
+        minor=Sum("amount_minor", default=0),
+        back=Sum("amount_minor", filter=Exists(given_back), default=0),
+    )
+
+
 def _moved(movements: QuerySet[StockMovement]) -> dict[str, int]:
     """Copies received and dispatched."""
     of = {kind: Sum("copies", filter=Q(kind=kind), default=0) for kind in StockMovement.Kind.values}
@@ -79,14 +90,21 @@ def _matches(query: str) -> Q:
     return Q(title__icontains=query) | Q(author__icontains=query) | Q(isbn__icontains=query)
 
 
-LIST_NEEDS = ("shop.view_book", "shop.view_order", "shop.view_stockmovement", "shop.view_stockcount")
-PAGES = [
-    Page("shop/shelf/", "shop_shelf", "The shelf against the catalogue", LIST_NEEDS, shelf_view),
-    Page(
-        "shop/shelf/<int:book>/",
-        "shop_shelf_book",
-        "One book's shelf, explained",
-        (*LIST_NEEDS, "shop.view_settlement", "shop.view_straycharge"),
-        book_view,
+SHELF = Page(
+    "shop/shelf/",
+    "shop_shelf",
+    "The shelf against the catalogue",
+    (
+        *("shop.view_book", "shop.view_order", "shop.view_stockmovement", "shop.view_stockcount"),
+        "shop.view_straycharge",
     ),
-]
+    shelf_view,
+)
+BOOK = Page(
+    "shop/shelf/<int:book>/",
+    "shop_shelf_book",
+    "One book's shelf, explained",
+    (*SHELF.needs, "shop.view_settlement"),
+    book_view,
+)
+PAGES = [SHELF, BOOK]

@@ -30,13 +30,15 @@ NO = {
 
 @dataclass(frozen=True)
 class Question:
-    """`key` is what the answer must be about, `yes` the status that means yes, `noes` the codes that
-    mean no."""
+    """`key` is what the answer must be about, `yes` and `no` the status that means so, `noes` the error codes that
+    mean no.
+    """
 
     method: str
     path: str
     key: str = ""
     yes: str = "landed"
+    no: str = ""
     noes: tuple[str, ...] = ()
     amount_minor: int | None = None
 
@@ -77,11 +79,11 @@ class HttpProvider:
         return self._verdict(Question("GET", _path(key), key, noes=("no_such_charge",)))
 
     def cancel(self, key: str) -> Answer:
-        return self._verdict(Question("POST", f"{_path(key)}/cancel", key, noes=("barred",)))
+        return self._verdict(Question("POST", f"{_path(key)}/cancel", key, no="barred"))
 
     def refund(self, charge_key: str, refund_key: str, amount_minor: int) -> Answer:
         path, noes = f"{_path(charge_key)}/refunds", ("no_such_charge", "nothing_to_refund")
-        return self._verdict(Question("POST", path, refund_key, "refunded", noes, amount_minor))
+        return self._verdict(Question("POST", path, refund_key, yes="refunded", noes=noes, amount_minor=amount_minor))
 
     def charges_since(self, since: datetime) -> list[LandedCharge] | None:
         """Raise ValueError for a time without a zone."""
@@ -159,9 +161,10 @@ def _read(question: Question, status: int, body: dict[str, Any]) -> Answer:
     """Yes or no, for an answer that is unmistakably about this question. Raise NoAnswer for every other one."""
     if status != 200:
         return _read_error(question, status, body)
-    if body.get("key") != question.key or body.get("status") not in (question.yes, *question.noes):
+    status_now = body.get("status")
+    if body.get("key") != question.key or not status_now or status_now not in (question.yes, question.no):
         raise NoAnswer("the provider answered about something else")
-    if body["status"] != question.yes:
+    if status_now == question.no:
         return Answer(Verdict.NO, why="no money has moved, and none will")
     amount = _whole(body.get("amount_minor"))
     if question.amount_minor not in (None, amount):

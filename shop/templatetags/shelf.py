@@ -2,6 +2,7 @@
 
 from django import template
 
+from shop import words
 from shop.money import pounds as money
 
 register = template.Library()
@@ -16,7 +17,7 @@ def pounds(minor: int) -> str:
 @register.filter
 def copies(number: int) -> str:
     """`1 copy`, `2 copies`."""
-    return f"{number:,} {'copy' if abs(number) == 1 else 'copies'}"
+    return words.count(number, "copy", "copies")
 
 
 @register.filter
@@ -25,7 +26,7 @@ def in_words(difference: int) -> str:
     if not difference:
         return "agrees"
     kind = "phantom" if difference > 0 else "lost"
-    return f"{abs(difference):,} {kind} {'copy' if abs(difference) == 1 else 'copies'}"
+    return words.count(abs(difference), f"{kind} copy", f"{kind} copies")
 
 
 @register.filter
@@ -54,5 +55,4 @@ def size(number: int) -> int:
 
 @register.filter
 def times(number: int) -> str:
-    """`once`, `twice`, `3 times`."""
-    return {1: "once", 2: "twice"}.get(number, f"{number} times")
+    return words.times(number)

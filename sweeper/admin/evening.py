@@ -9,7 +9,8 @@ from django.utils.http import urlencode
 
 from shop.admin.page import Page, asked, render
 from shop.models import Book, Order
-from sweeper.admin.scene import last_evening, of_runs, scene
+from sweeper.admin.scene import as_span, last_evening, scene
+from sweeper.events import Kind
 from sweeper.findings import harm
 from sweeper.models import Event, SweepRun
 from sweeper.telling import LONDON
@@ -30,7 +31,7 @@ def timeline_view(request: HttpRequest) -> HttpResponse:
     if window is None:
         return render(request, "admin/sweeper/timeline.html", "The evening, drawn", window=None)
     shown = scene(window)
-    findings = [finding for finding in shown.findings if window.start <= finding.at <= window.end]
+    findings = [finding for finding in shown.findings if finding.within(window.start, window.end)]
     return render(
         request,
         "admin/sweeper/timeline.html",
@@ -60,9 +61,10 @@ def _named(order: str, number: str) -> tuple[list[str], str]:
 
 def _around(run: UUID | None, orders: list[str]) -> Window | None:
     """The run, and those that worked on these orders."""
-    runs = Event.objects.filter(order__in=orders, kind="settled").values_list("run", flat=True) if orders else []
+    runs = Event.objects.filter(order__in=orders, kind=Kind.SETTLED).values_list("run", flat=True) if orders else []
     named = SweepRun.objects.filter(pk__in=[*runs, *([run] if run else [])])
-    return around(of_runs(named).spans) if named else None
+    spans = [as_span(run) for run in named]
+    return around(spans) if spans else None
 
 
 def _focus() -> Window | None:
@@ -102,5 +104,11 @@ def _uuid(text: str) -> UUID | None:
         return None
 
 
-NEEDS = ("sweeper.view_sweeprun", "sweeper.view_event", "shop.view_order", "shop.view_settlement", "shop.view_book")
-PAGES = [Page("sweeper/timeline/", "sweeper_timeline", "The evening, drawn", NEEDS, timeline_view)]
+EVENING = Page(
+    "sweeper/timeline/",
+    "sweeper_timeline",
+    "The evening, drawn",
+    ("sweeper.view_sweeprun", "sweeper.view_event", "shop.view_order", "shop.view_settlement", "shop.view_book"),
+    timeline_view,
+)
+PAGES = [EVENING]

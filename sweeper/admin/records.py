@@ -8,6 +8,7 @@ from django.utils.http import urlencode
 from django.utils.safestring import SafeString
 
 from shop.admin.record import Record, link, moment
+from sweeper.admin.evening import EVENING
 from sweeper.admin.scene import as_span, scene
 from sweeper.findings import harm
 from sweeper.models import Event, JobRun, SweepRun
@@ -29,6 +30,11 @@ class SweepRunAdmin(Record):
         *("lock", "settle", "question", "token", "message", "run"),
     ]
 
+    def get_list_display(self, request: HttpRequest) -> list[Any]:
+        """The way to the evening's page only for those to whom it is open."""
+        shut = set() if EVENING.open_to(request) else {"its_timeline"}
+        return [column for column in self.list_display if column not in shut]
+
     @admin.display(description="timeline")
     def its_timeline(self, run: SweepRun) -> SafeString:
         return link("sweeper_timeline", "on the timeline", query=f"?{urlencode({'run': str(run.run)})}")
@@ -36,14 +42,15 @@ class SweepRunAdmin(Record):
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """The run's page: the picture of its minutes, its events as sentences, then its particulars."""
+        """The run's page: its particulars, and its story for whoever may read the evening's page as well."""
         run = self.get_object(request, object_id)
-        if run is not None and self.has_view_permission(request, run):
+        if run is not None and EVENING.open_to(request):
             extra_context = {**(extra_context or {}), **_story(run)}
         return super().change_view(request, object_id, form_url, extra_context)
 
 
 def _story(run: SweepRun) -> dict[str, Any]:
+    """The picture of its minutes, and its events as sentences."""
     span = as_span(run)
     window = around([span])
     shown = scene(window)

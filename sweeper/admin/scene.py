@@ -5,18 +5,18 @@ from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
 
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, Max, Min, Q
 
 from shop.models import Order, Settlement
 from sweeper import timeline
 from sweeper.events import Event, Kind
-from sweeper.findings import Finding, Span, find, settled
+from sweeper.findings import FOREIGN, Finding, Span, find, settled
 from sweeper.models import Event as Row
 from sweeper.models import SweepRun
 from sweeper.shapes import Picture
 from sweeper.telling import LONDON, tell
-from sweeper.verdict import as_event, foreign_deletes
-from sweeper.window import LONGEST, Window
+from sweeper.verdict import ENDINGS, as_event
+from sweeper.window import AFTER, BEFORE, LONGEST, Window
 
 AT_MOST = 2_000  # events in one picture; more could not be told apart
 
@@ -35,7 +35,6 @@ class Line:
 class Scene:
     spans: list[Span]
     events: list[Event]
-    foreign: set[UUID]
     findings: list[Finding]
 
     @property
@@ -53,7 +52,7 @@ class Scene:
 
     def is_foreign(self, event: Event) -> bool:
         """Whether this release removed another run's key."""
-        return event.kind is Kind.RELEASED and event.run in self.foreign
+        return event.kind is Kind.RELEASED and any(f.kind == FOREIGN and event.run in f.runs for f in self.findings)
 
     def picture(self, window: Window, chosen: Collection[UUID] = (), orders: Collection[str] = ()) -> Picture:
         scale = timeline.Scale(window.start, window.end)
@@ -62,17 +61,11 @@ class Scene:
 
 def scene(window: Window) -> Scene:
     """Everything that happened in this window, by the boxes' own clocks; in the order of the real one."""
-    return of_runs(SweepRun.objects.filter(_overlaps(window)), window)
-
-
-def of_runs(runs: QuerySet[SweepRun], window: Window | None = None) -> Scene:
+    runs = SweepRun.objects.filter(_overlaps(window))
     spans = [as_span(run) for run in runs.order_by("started_at", "box")]
-    rows = Row.objects.filter(run__in=[span.run for span in spans])
-    if window:
-        rows = rows.filter(at__range=(window.start, window.end))
+    rows = Row.objects.filter(run__in=[span.run for span in spans], at__range=(window.start, window.end))
     events = [as_event(row) for row in rows.order_by("real_at", "id")[:AT_MOST]]
-    foreign = {event.run for event in events if event.data.get("foreign")} | _foreign(spans)
-    return Scene(spans, events, foreign, find(spans, events, doubled(settled(events)), foreign))
+    return Scene(spans, events, find(spans, events, _keys(spans), doubled(settled(events))))
 
 
 def last_evening() -> Window | None:
@@ -84,7 +77,7 @@ def last_evening() -> Window | None:
     since = max(midnight, last.started_at - LONGEST + timedelta(minutes=30))
     first = SweepRun.objects.filter(started_at__gte=since).order_by("started_at").first() or last
     end = max(last.ended_at or last.started_at, last.started_at)
-    return Window(first.started_at - timedelta(seconds=15), end + timedelta(seconds=65))
+    return Window(first.started_at - BEFORE, end + AFTER)
 
 
 def as_span(run: SweepRun) -> Span:
@@ -97,6 +90,7 @@ def as_span(run: SweepRun) -> Span:
         acquired=run.acquired_at,
         lease_until=run.lease_until,
         rows=run.rows,
+        lock=run.lock,
     )
 
 
@@ -112,10 +106,16 @@ def _overlaps(window: Window) -> Q:
     return Q(started_at__lte=window.end) & (Q(ended_at__gte=window.start) | unended)
 
 
-def _foreign(spans: Sequence[Span]) -> set[UUID]:
-    """Of these runs, the ones whose release removed another's key: whoever acquired last owned it."""
-    if not spans:
-        return set()
-    keys = Row.objects.filter(kind__in=[Kind.ACQUIRED, Kind.RELEASED], at__gte=min(span.start for span in spans))
-    keys = keys.filter(at__lte=max(span.end or span.start for span in spans) + timedelta(minutes=1))
-    return {event.run for event in foreign_deletes(map(as_event, keys.order_by("real_at", "id")[:AT_MOST]))}
+def _keys(spans: Sequence[Span]) -> list[Event]:
+    """Who took the lock and who let it go while these runs were about, in the order in which it really happened.
+
+    The stretch is one of real time, for which run was there with which other can't be read off two boxes' clocks.
+    """
+    theirs = Row.objects.filter(run__in=[span.run for span in spans])
+    stretch = theirs.aggregate(first=Min("real_at"), last=Max("real_at"))
+    if stretch["first"] is None:
+        return []
+    rows = Row.objects.filter(
+        kind__in=[Kind.ACQUIRED, *ENDINGS], real_at__gte=stretch["first"], real_at__lte=stretch["last"]
+    )
+    return [as_event(row) for row in rows.order_by("real_at", "id")]

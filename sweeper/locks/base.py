@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -116,6 +116,10 @@ class Ports:
     postgres: Postgres
     new_value: Callable[[], str]
 
+    def deadline(self, ttl: float) -> datetime:
+        """The end of a lease that is about to be asked for. Asked before, not after: an answer may be slow."""
+        return self.clock.now() + timedelta(seconds=ttl)
+
 
 class Lock(ABC):
     """A strategy over its ports. The three declarations are what the conformance suite holds it to."""
@@ -124,6 +128,7 @@ class Lock(ABC):
     excludes: ClassVar[bool]  # at most one holder of a name at a time, in calm weather
     mints_token: ClassVar[bool]  # leases carry a number that only rises
     expires: ClassVar[bool]  # leases end by a clock
+    server: ClassVar[str] = ""  # what must answer before a box starts, beside the shop's own database: "redis"
 
     def __init__(self, ports: Ports) -> None:
         self.ports = ports

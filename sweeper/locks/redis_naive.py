@@ -1,13 +1,12 @@
 """The lock that shipped: `SET NX PX` with the hostname, and a plain `DEL`."""
 
-from datetime import timedelta
+from datetime import datetime
 
 from sweeper.locks.base import Lease, Lock, LockUnavailable, Ports, Refusal, Release, Released
 
 
 class NaiveLease(Lease):
-    def __init__(self, ports: Ports, key: str, ttl: float) -> None:
-        deadline = ports.clock.now() + timedelta(seconds=ttl)
+    def __init__(self, ports: Ports, key: str, deadline: datetime) -> None:
         super().__init__(ports.box, clock=ports.clock, deadline=deadline)
         self.redis, self.key = ports.redis, key
 
@@ -31,9 +30,10 @@ class RedisNaive(Lock):
     excludes = True
     mints_token = False
     expires = True
+    server = "redis"
 
     def acquire(self, name: str, ttl: float) -> Lease | Refusal:
-        key = f"lock:{name}"
+        key, deadline = f"lock:{name}", self.ports.deadline(ttl)
         if self.ports.redis.set_if_absent(key, self.ports.box, ttl):
-            return NaiveLease(self.ports, key, ttl)
+            return NaiveLease(self.ports, key, deadline)
         return Refusal(self.ports.redis.get(key) or "")

@@ -1,13 +1,12 @@
 """The well-known repair: a fresh random value for each acquisition, compared and deleted in one Lua script."""
 
-from datetime import timedelta
+from datetime import datetime
 
 from sweeper.locks.base import Lease, Lock, LockUnavailable, Ports, Refusal, Release, Released
 
 
 class TokenLease(Lease):
-    def __init__(self, ports: Ports, key: str, value: str, ttl: float) -> None:
-        deadline = ports.clock.now() + timedelta(seconds=ttl)
+    def __init__(self, ports: Ports, key: str, value: str, deadline: datetime) -> None:
         super().__init__(ports.box, clock=ports.clock, deadline=deadline)
         self.redis, self.key, self.value = ports.redis, key, value
 
@@ -30,16 +29,18 @@ class RedisToken(Lock):
     excludes = True
     mints_token = False
     expires = True
+    server = "redis"
 
     def acquire(self, name: str, ttl: float) -> Lease | Refusal:
         key, value = f"lock:{name}", f"{self.ports.box}:{self.ports.new_value()}"
+        deadline = self.ports.deadline(ttl)
         try:
             granted = self.ports.redis.set_if_absent(key, value, ttl)
         except LockUnavailable:
             self._take_back(key, value)
             raise
         if granted:
-            return TokenLease(self.ports, key, value, ttl)
+            return TokenLease(self.ports, key, value, deadline)
         return Refusal((self.ports.redis.get(key) or "").partition(":")[0])
 
     def _take_back(self, key: str, value: str) -> None:

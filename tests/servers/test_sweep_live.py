@@ -17,7 +17,7 @@ from marlow.clock import real_now, real_sleep, wait_until
 from shop.models import Order, Refund, StrayCharge
 from shop.provider.client import HttpProvider
 from shop.shelf import totals
-from sweeper import live
+from sweeper import box
 from sweeper.chronicle import Chronicle
 from sweeper.models import Event, SweepRun
 from tests.fakes import make_book, make_order
@@ -55,7 +55,7 @@ def kinds() -> list[str]:
 def test_a_box_sweeps_from_its_settings(provider: ProviderProcess) -> None:
     """Lock, list, ask, settle, release, each journalled on the way."""
     order = old_order("W-1")
-    assert live.sweep_once("m-1") == 1
+    assert box.sweep_once("m-1") == 1
     order.refresh_from_db()
     assert order.status == "abandoned"
     assert kinds() == [
@@ -66,8 +66,8 @@ def test_a_box_sweeps_from_its_settings(provider: ProviderProcess) -> None:
 def test_a_message_delivered_twice_is_swept_once(provider: ProviderProcess) -> None:
     """The second delivery is a refusal on the record."""
     old_order("W-1")
-    live.sweep_once("m-1")
-    assert live.sweep_once("m-1") == 0
+    box.sweep_once("m-1")
+    assert box.sweep_once("m-1") == 0
     assert SweepRun.objects.count() == 1
     assert kinds()[-1] == "redelivered"
 
@@ -78,7 +78,7 @@ def test_settings_nobody_knows_are_refused_before_anything_is_touched(
     """A clear error, and no run."""
     settings.SWEEPER_LOCK = "zookeper"
     with pytest.raises(ImproperlyConfigured, match="SWEEPER_LOCK"):
-        live.sweep_once("m-1")
+        box.sweep_once("m-1")
     assert not SweepRun.objects.exists()
 
 
@@ -87,7 +87,7 @@ def test_nonsense_from_the_provider_settles_nothing(provider: ProviderProcess, m
     """Not a yes and not a no: the row waits for the next run, and the journal says what came."""
     order = old_order("W-1")
     provider.set(lookup={"mode": mode})
-    assert live.sweep_once("m-1") == 0
+    assert box.sweep_once("m-1") == 0
     order.refresh_from_db()
     assert order.status == "pending"
     skipped = Event.objects.get(kind="skipped")
@@ -97,13 +97,18 @@ def test_nonsense_from_the_provider_settles_nothing(provider: ProviderProcess, m
 def test_a_wrong_amount_is_refunded_and_never_completes(provider: ProviderProcess) -> None:
     """What landed is not what was ordered: the copy goes back, the money is due back."""
     order = old_order("W-1")
-    with HttpProvider(provider.url, live.live()) as shop:
+    with HttpProvider(provider.url, box.live()) as shop:
         shop.charge(order.key, order.amount_minor)
     provider.set(lookup={"mode": "wrong_amount"})
-    live.sweep_once("m-1")
+    box.sweep_once("m-1")
     order.refresh_from_db()
     assert (order.status, Refund.objects.get().amount_minor) == ("abandoned", order.amount_minor + 1)
     assert totals().lost == 0
+    provider.set()
+    for _ in range(2):  # the provider refuses to give back more than landed; its list then says what did
+        box.reconcile_once()
+    refund = Refund.objects.get()
+    assert (refund.state, refund.amount_minor) == ("sent", order.amount_minor)
 
 
 @pytest.mark.parametrize("lock", ["redis-token", "postgres-advisory"])
@@ -116,7 +121,7 @@ def test_a_session_that_is_ended_mid_run_keeps_the_journal_and_loses_nothing(
     provider.set(lookup={"mode": "fast"})
     ended = EndSessionAt("W-2")
     with ended, pytest.raises(OperationalError):
-        live.sweep_once("m-1")
+        box.sweep_once("m-1")
     first.refresh_from_db()
     second.refresh_from_db()
     assert (first.status, second.status) == ("abandoned", "pending")
@@ -124,7 +129,7 @@ def test_a_session_that_is_ended_mid_run_keeps_the_journal_and_loses_nothing(
     run = SweepRun.objects.get()
     assert run.state == "died"
     settings.SWEEPER_LOCK = "postgres-advisory"
-    assert live.sweep_once("m-2") == 1, "the next run finds the lock free and the row pending"
+    assert box.sweep_once("m-2") == 1, "the next run finds the lock free and the row pending"
 
 
 def test_a_run_killed_in_the_middle_is_closed_when_its_box_starts_again(provider: ProviderProcess) -> None:
@@ -134,13 +139,15 @@ def test_a_run_killed_in_the_middle_is_closed_when_its_box_starts_again(provider
     connections.close_all()
     child = os.fork()
     if child == 0:
-        live.sweep_once("m-1")
-        os._exit(0)
+        try:
+            box.sweep_once("m-1")
+        finally:
+            os._exit(0)
     assert wait_until(lambda: "asked" in kinds(), 10)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     assert SweepRun.objects.get().state == "running"
-    assert live.open_box() == 1
+    assert box.open_box() == 1
     assert (SweepRun.objects.get().state, kinds()[-1]) == ("died", "died")
 
 
@@ -148,15 +155,15 @@ def test_a_late_landing_leaves_money_without_an_order_until_reconciled(provider:
     """The shop that shipped asked, heard no, released; then the charge landed."""
     order = old_order("W-1")
     provider.set(charge={"mode": "late", "lands_after": 1.0})
-    with HttpProvider(provider.url, live.live(), timeout=0.1) as shop:
+    with HttpProvider(provider.url, box.live(), timeout=0.1) as shop:
         assert not shop.charge(order.key, order.amount_minor).known
-    live.sweep_once("m-1")
+    box.sweep_once("m-1")
     order.refresh_from_db()
     assert order.status == "abandoned"
     provider.set()
-    with HttpProvider(provider.url, live.live()) as shop:
+    with HttpProvider(provider.url, box.live()) as shop:
         assert wait_until(lambda: shop.lookup(order.key).verdict == "yes", 5)
-    assert live.reconcile_once().stray == 1
+    assert box.reconcile_once().stray == 1
     order.refresh_from_db()
     assert (StrayCharge.objects.count(), Refund.objects.get().state) == (1, "sent")
     assert order.refunded_at is not None
@@ -167,13 +174,13 @@ def test_a_cancelled_key_never_lands_late(provider: ProviderProcess, settings: S
     settings.SWEEPER_QUESTION = "cancel"
     order = old_order("W-1")
     provider.set(charge={"mode": "late", "lands_after": 0.5})
-    with HttpProvider(provider.url, live.live(), timeout=0.1) as shop:
+    with HttpProvider(provider.url, box.live(), timeout=0.1) as shop:
         shop.charge(order.key, order.amount_minor)
-    live.sweep_once("m-1")
+    box.sweep_once("m-1")
     provider.set()
     real_sleep(0.8)
-    assert live.reconcile_once().stray == 0
-    with HttpProvider(provider.url, live.live()) as shop:
+    assert box.reconcile_once().stray == 0
+    with HttpProvider(provider.url, box.live()) as shop:
         assert shop.lookup(order.key).verdict == "no"
 
 

@@ -14,6 +14,7 @@ import psycopg
 import pytest
 
 from marlow.clock import wait_until
+from marlow.servers.launcher import free_port
 from marlow.servers.postgres import EmbeddedPostgres
 from tests.servers.test_wednesday import ROOT, environment, evening
 
@@ -38,7 +39,7 @@ class Started:
         self.folder = folder
         self.err = (folder / "up.err").open("w+")
         self.process = subprocess.Popen(
-            [*UP, *words],
+            [*UP, *(() if "--port" in words else ("--port", str(free_port()))), *words],
             cwd=ROOT,
             env=environment(folder, **extra),
             stdout=subprocess.PIPE,
@@ -102,11 +103,11 @@ def test_a_start_after_kill_9_works_and_keeps_the_users(folder: Path) -> None:
 
 def test_the_shop_stays_open_on_friday_until_ctrl_c(folder: Path) -> None:
     """After the verdict pages are served and the clock stands."""
-    started = Started(folder, "--port", "8431")
+    started = Started(folder, "--port", str(port := free_port()))
     started.wait_for("the clock stands")
     import httpx
 
-    assert httpx.get("http://127.0.0.1:8431/admin/login/").status_code == 200
+    assert httpx.get(f"http://127.0.0.1:{port}/admin/login/").status_code == 200
     clock = json.loads((folder / "demo" / "clock.json").read_text())
     assert clock["started"] is None
     assert clock["epoch"].startswith("2026-02-13")
@@ -145,6 +146,7 @@ def test_a_port_in_use_gives_another_port_and_says_so(folder: Path) -> None:
         ("SWEEPER_SETTLE", "fenced", "hands out no token"),
         ("MARLOW_TIME_SCALE", "fast", "MARLOW_TIME_SCALE"),
         ("MARLOW_TIME_SCALE", "0", "more than 0"),
+        ("SWEEPER_STOP_ON_LOST_LEASE", "ture", "neither on nor off"),
     ],
 )
 def test_a_setting_that_makes_no_sense_is_a_clear_error(folder: Path, setting: str, value: str, says: str) -> None:
@@ -153,6 +155,27 @@ def test_a_setting_that_makes_no_sense_is_a_clear_error(folder: Path, setting: s
     assert started.process.wait(60) == 1
     assert says in started.said()
     assert started.said().count("Traceback") == 0
+    started.close()
+
+
+def test_a_worker_process_that_is_killed_leaves_a_run_that_says_so(folder: Path) -> None:
+    """kill -9 of the process that sweeps: its worker writes the run's last event; nothing is redelivered."""
+    started = Started(folder, "--once", "--json")
+    out = started.folder / "demo" / "box-b.log"
+    assert wait_until(lambda: out.exists() and '"kind": "answered"' in out.read_text(), 40)
+    group = int((folder / "demo" / "box-b.group").read_text())
+    provider = json.loads((folder / "demo" / "addresses.json").read_text())["PROVIDER_URL"]
+    [sweeping] = [
+        child
+        for child in psutil.Process(group).children(recursive=True)
+        if any(line.raddr and provider.endswith(f":{line.raddr.port}") for line in child.net_connections())
+    ]
+    sweeping.kill()
+    said, _ = started.process.communicate(timeout=60)
+    verdict = json.loads(said.splitlines()[-1])
+    [died] = [event for event in verdict["events"] if event["kind"] == "died"]
+    assert "WorkerLostError" in died["error"]
+    assert not [event for event in verdict["events"] if event["kind"] == "redelivered"]
     started.close()
 
 
@@ -178,8 +201,19 @@ def test_servers_that_are_given_are_used_and_left_running_and_a_real_shop_is_nev
         connection.execute("update auth_user set first_name = 'Kept' where username = 'student'")
     refused = Started(folder, "--once", DATABASE_URL=postgres.url())
     assert refused.process.wait(60) == 1
-    assert "no scenario set up" in refused.said()
+    assert "no scenario set it up" in refused.said()
     refused.close()
+    with psycopg.connect(postgres.url(), autocommit=True) as connection:
+        connection.execute("create database somebody")
+    theirs = postgres.url("somebody")
+    with psycopg.connect(theirs, autocommit=True) as connection:
+        connection.execute("create table invoices (id int)")
+    refused = Started(folder, "--once", DATABASE_URL=theirs)
+    assert refused.process.wait(60) == 1
+    refused.close()
+    with psycopg.connect(theirs) as connection:
+        tables = connection.execute("select relname from pg_stat_user_tables").fetchall()
+    assert tables == [("invoices",)], "no table of ours and no login was made there"
     with psycopg.connect(postgres.url(), autocommit=True) as connection:
         assert connection.execute("select count(*) from shop_order").fetchone()[0] > 14
         assert connection.execute("select count(*) from auth_user where first_name = 'Kept'").fetchone() == (1,)

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from marlow.servers.launcher import free_port
 from marlow.servers.postgres import EmbeddedPostgres
 from marlow.servers.redis import EmbeddedRedis
 
@@ -42,7 +43,7 @@ def environment(folder: Path, **extra: str) -> dict[str, str]:
 
 def evening(folder: Path, *words: str, **extra: str) -> Verdict:
     played = subprocess.run(
-        [sys.executable, "manage.py", "up", "--once", "--json", *words],
+        [sys.executable, "manage.py", "up", "--once", "--json", "--port", str(free_port()), *words],
         cwd=ROOT,
         env=environment(folder, **extra),
         capture_output=True,

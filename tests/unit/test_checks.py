@@ -4,8 +4,8 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 from pytest_django import Settings
 
+from sweeper.box import demand_known_settings
 from sweeper.checks import sweeper_settings
-from sweeper.live import demand_known_settings
 
 
 @pytest.mark.parametrize(

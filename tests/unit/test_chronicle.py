@@ -2,6 +2,7 @@
 
 import json
 import uuid
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -62,7 +63,8 @@ def test_a_message_that_comes_twice_is_one_run_and_a_journalled_refusal(chronicl
     with pytest.raises(AlreadyRun):
         chronicle.begin(new_run("m-1"), WEDNESDAY)
     assert SweepRun.objects.count() == 1
-    assert kinds() == ["started", "redelivered", "died"], "its first worker is gone, or it would not come again"
+    assert kinds() == ["started", "redelivered"]
+    assert SweepRun.objects.get().state == "running", "its worker may be alive: a lost connection redelivers too"
 
 
 def test_a_message_that_comes_again_after_its_run_ended_changes_nothing_in_it(chronicle: Chronicle) -> None:
@@ -73,6 +75,24 @@ def test_a_message_that_comes_again_after_its_run_ended_changes_nothing_in_it(ch
     with pytest.raises(AlreadyRun):
         chronicle.begin(new_run("m-1"), WEDNESDAY)
     assert (SweepRun.objects.get().state, kinds()[-1]) == ("finished", "redelivered")
+
+
+def test_a_run_older_than_its_time_limit_is_closed_by_the_next_one(chronicle: Chronicle) -> None:
+    """Ended by force, or killed with nobody left to say so: no worker can still be at it."""
+    chronicle.begin(new_run("m-1"), WEDNESDAY)
+    chronicle.begin(new_run("m-2"), WEDNESDAY + timedelta(minutes=15))
+    assert [run.state for run in SweepRun.objects.order_by("started_at")] == ["running", "running"]
+    chronicle.begin(new_run("m-3"), WEDNESDAY + timedelta(minutes=17))
+    assert [run.state for run in SweepRun.objects.order_by("started_at")] == ["died", "running", "running"]
+
+
+def test_a_run_that_dies_keeps_the_count_of_what_it_settled(chronicle: Chronicle) -> None:
+    """A last event that says nothing of it changes nothing."""
+    run = new_run()
+    chronicle.begin(run, WEDNESDAY)
+    chronicle.write(event(run, Kind.DIED, error="no light", settled=3))
+    chronicle.write(event(run, Kind.DIED, error="found unfinished"))
+    assert SweepRun.objects.get().settled == 3
 
 
 def test_runs_found_open_when_their_box_starts_are_closed(chronicle: Chronicle) -> None:
@@ -90,7 +110,7 @@ def test_events_are_kept_in_a_file_while_the_database_is_gone_and_written_once_l
     with Gone():
         chronicle.write(event(run, Kind.ASKED))
         chronicle.write(event(run, Kind.DIED, error="the database went away"))
-    [kept] = chronicle.spool.glob("*.jsonl")
+    [kept] = chronicle.spool.glob("*.kept*")
     lines = kept.read_text()
     assert kinds() == ["started"]
     chronicle.recover()
@@ -99,7 +119,16 @@ def test_events_are_kept_in_a_file_while_the_database_is_gone_and_written_once_l
     kept.write_text(lines)
     chronicle.recover()
     assert kinds() == ["started", "asked", "died"]
-    assert not kept.exists()
+    assert not list(chronicle.spool.iterdir())
+
+
+def test_a_file_of_a_run_nobody_knows_is_set_aside_and_keeps_nobody_from_starting(chronicle: Chronicle) -> None:
+    """The shop was set up anew meanwhile: the story has no run any more."""
+    stranger = new_run()
+    with Gone():
+        chronicle.write(event(stranger, Kind.ASKED))
+    chronicle.begin(new_run("m-2"), WEDNESDAY)
+    assert [file.suffix for file in chronicle.spool.iterdir()] == [".orphan"]
 
 
 def test_a_half_written_line_in_the_file_does_not_keep_the_rest(chronicle: Chronicle) -> None:
@@ -108,7 +137,7 @@ def test_a_half_written_line_in_the_file_does_not_keep_the_rest(chronicle: Chron
     chronicle.begin(run, WEDNESDAY)
     with Gone():
         chronicle.write(event(run, Kind.ASKED))
-    [kept] = chronicle.spool.glob("*.jsonl")
+    [kept] = chronicle.spool.glob("*.kept*")
     kept.write_text(kept.read_text() + '{"uid": "brok')
     chronicle.recover()
     assert kinds() == ["started", "asked"]

@@ -5,16 +5,15 @@ import uuid
 import pytest
 from django.db import IntegrityError, OperationalError, connection, transaction
 
+from shop.fence import NotFenced, raise_fence
 from shop.models import Fence, ForbiddenMove, Order, Refund, Settlement
 from shop.permit import Permit, SessionLost, StaleToken
 from shop.settle import (
     FORMS,
-    NotFenced,
     Result,
     complete_guarded,
     complete_unguarded,
     move,
-    raise_fence,
     refund_guarded,
     refund_unguarded,
     release_fenced,
@@ -149,7 +148,7 @@ def test_an_unguarded_write_the_database_refuses_leaves_nothing_behind(form):
 def test_guarded_refunds_an_abandoned_order_without_a_second_copy(form):
     """The money came after the release: it goes back, the copy does not come back again, nobody settled twice."""
     order, permit = held_copy("abandoned"), permit_for(form)
-    assert form.refund(order, permit, 1299, "landed late") is Result.DONE
+    assert form.refund(order, permit, 1299, "landed late") is Result.OWED
     assert stock_of(order) == 0
     assert Refund.objects.get(order=order).amount_minor == 1299
     assert not Settlement.objects.exists()
@@ -237,7 +236,7 @@ def test_of_two_guarded_refunds_of_an_abandoned_order_one_writes():
             lambda: refund_guarded(order, make_permit("box-a"), 1299, "landed late"),
             lambda: refund_guarded(order, make_permit("box-b"), 1299, "landed late"),
         )
-    assert sorted(results) == [Result.DONE, Result.UNTOUCHED]
+    assert sorted(results) == [Result.OWED, Result.UNTOUCHED]
     assert (Refund.objects.count(), stock_of(order)) == (1, 0)
 
 

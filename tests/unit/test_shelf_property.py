@@ -9,10 +9,11 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from shop.checkout import NotPaid, SoldOut, dispatch, hold, uuid_ids
+from shop.fence import raise_fence
 from shop.models import Book, Fence, Order, Refund, Settlement, StockMovement
 from shop.permit import StaleToken
 from shop.refunds import send_due
-from shop.settle import FORMS, Form, raise_fence, release_unguarded
+from shop.settle import FORMS, Form, release_unguarded
 from shop.shelf import receive, shelf, totals
 from tests.fakes import Boxes, ScriptedProvider, StandingClock, make_book, make_order, make_permit
 

@@ -289,13 +289,13 @@ def test_a_fenced_run_that_was_overtaken_is_refused_with_both_numbers() -> None:
     plain = box.provider.lookup
 
     def overtaken(key: str) -> Answer:
-        from shop.settle import raise_fence
+        from shop.fence import raise_fence
 
         raise_fence("sweeper", 2)
         return plain(key)
 
     box.provider.lookup = overtaken  # type: ignore[method-assign]
-    assert box.sweep(fenced=True) == 0
+    assert box.sweep() == 0
     [stale] = [event for event in box.journal.events if event.kind is Kind.STALE]
     assert (stale.token, stale.data["highest"]) == (1, 2)
     book.refresh_from_db()

@@ -8,8 +8,9 @@ import pytest
 
 from sweeper import timeline
 from sweeper.events import Event, Kind
-from sweeper.findings import DOUBLE, FOREIGN, LEASE, TOGETHER, Span, find
+from sweeper.findings import DOUBLE, FOREIGN, LEASE, STILL, TOGETHER, Finding, Span, find, harm
 from sweeper.shapes import WIDTH
+from sweeper.telling import tell
 from sweeper.timeline import Scale, draw
 from sweeper.window import AFTER, BEFORE, LONGEST, Window, asked_for, focus
 
@@ -20,14 +21,31 @@ def at(seconds: float) -> datetime:
     return START + timedelta(seconds=seconds)
 
 
-def span(box: str, start: float, end: float | None, held: bool = True, lease: float | None = 120) -> Span:
+def span(
+    box: str, start: float, end: float | None, held: bool = True, lease: float | None = 120, lock: str = ""
+) -> Span:
     until = at(start + lease) if held and lease else None
     finish = None if end is None else at(end)
-    return Span(uuid.uuid4(), box, "finished", at(start), finish, at(start) if held else None, until, rows=2)
+    return Span(uuid.uuid4(), box, "finished", at(start), finish, at(start) if held else None, until, 2, lock)
 
 
 def event(span: Span, seconds: float, kind: Kind, order: str = "", **data: object) -> Event:
     return Event(at(seconds), span.box, span.run, kind, order, data=data)
+
+
+def keys(*lines: tuple[Span, float, Kind]) -> list[Event]:
+    """Locks taken and let go, in the order in which it really happened; each moment by its box's own clock."""
+    return [event(run, moment, kind, deleted=kind is Kind.RELEASED) for run, moment, kind in lines]
+
+
+def met(first: Span, second: Span, when: float = 0) -> list[Event]:
+    """The second took the lock while the first was at work, and outlived it."""
+    lines = [(first, Kind.ACQUIRED), (second, Kind.ACQUIRED), (first, Kind.FINISHED), (second, Kind.FINISHED)]
+    return keys(*((run, when + 5 * n, kind) for n, (run, kind) in enumerate(lines)))
+
+
+def kinds(findings: list[Finding]) -> list[str]:
+    return [finding.kind for finding in findings]
 
 
 @pytest.fixture
@@ -35,19 +53,22 @@ def wednesday() -> tuple[list[Span], list[Event]]:
     """Box B settles rows 12 to 14, box A 13 and 14 again; B deletes A's key."""
     b, a, refused = span("box-b", 0, 140), span("box-a", 123, 143), span("box-a", 3, 3, held=False)
     events = [
+        event(b, 0, Kind.ACQUIRED),
         event(b, 120, Kind.SETTLED, "WED-12", outcome="released"),
+        event(a, 123, Kind.ACQUIRED),
         event(b, 130, Kind.SETTLED, "WED-13", outcome="released"),
         event(a, 133, Kind.SETTLED, "WED-13", outcome="released"),
         event(b, 140, Kind.SETTLED, "WED-14", outcome="released"),
-        event(b, 140, Kind.RELEASED, released="ours", deleted=True),
+        event(b, 140, Kind.RELEASED, released="unknown", deleted=True),
         event(a, 143, Kind.SETTLED, "WED-14", outcome="released"),
+        event(a, 143, Kind.RELEASED, released="not_ours", deleted=False),
     ]
     return [b, a, refused], events
 
 
 def test_the_findings_are_the_evening_in_order(wednesday):
     spans, events = wednesday
-    found = find(spans, events, foreign={spans[0].run})
+    found = find(spans, events, events)
     assert [(finding.kind, finding.at) for finding in found] == [
         (LEASE, at(120)),
         (TOGETHER, at(123)),
@@ -62,17 +83,96 @@ def test_the_findings_are_the_evening_in_order(wednesday):
 
 def test_a_calm_run_has_nothing_to_show_for_itself():
     calm = span("box-a", 0, 20)
-    assert find([calm], [event(calm, 10, Kind.SETTLED, "W-1", outcome="completed")]) == []
+    events = [
+        event(calm, 0, Kind.ACQUIRED),
+        event(calm, 10, Kind.SETTLED, "W-1", outcome="completed"),
+        event(calm, 20, Kind.RELEASED, released="ours", deleted=True),
+    ]
+    assert find([calm], events, events) == []
 
 
-def test_runs_that_only_touch_were_not_at_work_at_once():
-    assert find([span("box-a", 0, 20), span("box-b", 20, 40)], []) == []
+def test_a_run_that_waited_for_the_lock_was_not_at_work_meanwhile():
+    """It began while the other was at work, and took the lock after the other's release."""
+    one, waited = span("box-a", 0, 20), span("box-b", 5, 40)
+    lines = keys((one, 0, Kind.ACQUIRED), (one, 20, Kind.RELEASED), (waited, 20, Kind.ACQUIRED))
+    assert find([one, waited], [], lines) == []
+
+
+def test_a_clock_that_is_late_makes_no_two_sweeps_at_once():
+    """Box A's clock is ten seconds behind: by the clocks the two overlap, and in truth they took turns."""
+    b, a = span("box-b", 0, 20), span("box-a", 12, 32)
+    lines = keys((b, 0, Kind.ACQUIRED), (b, 20, Kind.RELEASED), (a, 12, Kind.ACQUIRED), (a, 32, Kind.RELEASED))
+    found = find([b, a], [], lines)
+    assert found == []
+    assert draw(Scale(at(-10), at(60)), [b, a], [], found).bands == []
+
+
+def test_a_clock_that_is_early_hides_no_two_sweeps_at_once():
+    """By the clocks box A began when box B was done; in truth B was still at work."""
+    b, a = span("box-b", 0, 20), span("box-a", 25, 45)
+    lines = keys((b, 0, Kind.ACQUIRED), (a, 25, Kind.ACQUIRED), (b, 20, Kind.RELEASED), (a, 45, Kind.RELEASED))
+    assert set(kinds(find([b, a], [], lines))) == {TOGETHER, FOREIGN}
+
+
+def test_two_that_are_both_still_at_work_have_no_end_yet():
+    one, other = span("box-a", 0, None), span("box-b", 5, None)
+    (finding,) = find([one, other], [], keys((one, 0, Kind.ACQUIRED), (other, 5, Kind.ACQUIRED)))
+    assert (finding.kind, finding.until) == (TOGETHER, STILL)
+    assert finding.text == "box-b went to work while box-a was still at it: two sweeps at once."
+    assert finding.within(at(600), at(700))
+    assert not finding.within(at(-60), at(0))
+
+
+def test_rows_shared_on_purpose_are_nothing_to_point_at():
+    one, other = span("box-a", 0, 10, lock="skip-locked"), span("box-b", 5, 15, lock="skip-locked")
+    assert find([one, other], [], met(one, other)) == []
+    one, other = span("box-a", 0, 10, lock="redis-naive"), span("box-b", 5, 15, lock="redis-naive")
+    found = find([one, other], [], met(one, other))
+    assert (kinds(found), harm(found)) == ([TOGETHER], False)
+
+
+def test_rows_shared_on_purpose_are_pointed_at_when_one_was_settled_twice():
+    one, other = span("box-a", 0, 10, lock="skip-locked"), span("box-b", 5, 15, lock="skip-locked")
+    events = [event(run, 8, Kind.SETTLED, "W-1", outcome="released") for run in (one, other)]
+    found = find([one, other], events, met(one, other))
+    assert (kinds(found), harm(found)) == ([TOGETHER, DOUBLE], True)
+
+
+def test_money_written_down_as_due_back_is_no_settle():
+    """The order was settled once, by whoever abandoned it; the second look found its money."""
+    one = span("box-a", 0, 20)
+    events = [
+        event(one, 5, Kind.SETTLED, "W-1", outcome="released"),
+        event(one, 9, Kind.OWED, "W-1", amount_minor=1299),
+    ]
+    assert find([one], events, []) == []
+    assert tell(events[1]) == "wrote down £12.99 as due back: somebody else had abandoned the order"
+    marks = draw(Scale(at(-10), at(30)), [one], events).marks
+    assert [(mark.kind, mark.often) for mark in marks] == [("settled", 1), ("owed", 1)]
+
+
+@pytest.mark.parametrize(
+    ("released", "deleted", "words"),
+    [
+        ("ours", True, "let the lock go"),
+        ("ours", False, "let the lock go"),
+        ("not_ours", False, "went to let the lock go and found that it was no longer its own"),
+        ("unknown", True, "deleted the lock's key without looking whose it was"),
+        ("unknown", False, "tried to let the lock go, and can't tell whether it did"),
+    ],
+)
+def test_a_release_is_told_by_what_it_deleted(released, deleted, words):
+    assert tell(event(span("box-a", 0, 1), 1, Kind.RELEASED, released=released, deleted=deleted)) == words
+
+
+def test_every_kind_of_event_has_its_words():
+    assert all(tell(event(span("box-a", 0, 1), 1, kind)) for kind in Kind)
 
 
 def test_a_settle_known_from_its_row_alone_counts(wednesday):
     """The box died between COMMIT and its event: the settlement row knows better than the journal."""
     spans, events = wednesday
-    found = find(spans, events[:1], doubled={"WED-12"})
+    found = find(spans, events[1:2], [], doubled={"WED-12"})
     assert [finding.order for finding in found if finding.kind == DOUBLE] == ["WED-12"]
 
 
@@ -138,13 +238,25 @@ def test_a_refused_run_has_no_bar(wednesday):
 
 def test_the_stretch_of_two_sweeps_is_one_band(wednesday):
     scale = Scale(at(-10), at(200))
-    (band,) = draw(scale, *wednesday).bands
+    spans, events = wednesday
+    (band,) = draw(scale, spans, events, find(spans, events, events)).bands
     assert (band.x, band.x + band.width) == (scale.x(at(123)), pytest.approx(scale.x(at(140)), abs=0.02))
+
+
+def test_stretches_that_touch_are_joined_into_one_band():
+    stretches = [(0, 20), (10, 30), (30, 40), (50, 60), (70, 65)]
+    findings = [Finding(TOGETHER, at(start), "", "", until=at(end)) for start, end in stretches]
+    scale = Scale(at(-10), at(100))
+    drawn = timeline.bands(scale, findings)
+    assert [(band.x, round(band.end, 2)) for band in drawn] == [
+        (scale.x(at(0)), scale.x(at(40))),
+        (scale.x(at(50)), scale.x(at(60))),
+    ]
 
 
 def test_orders_settled_twice_are_marked_on_both_lanes_and_tied(wednesday):
     spans, events = wednesday
-    picture = draw(Scale(at(-10), at(200)), spans, events, find(spans, events, foreign={spans[0].run}))
+    picture = draw(Scale(at(-10), at(200)), spans, events, find(spans, events, events))
     doubles = [mark for mark in picture.marks if mark.kind == "double"]
     assert [mark.order for mark in doubles] == ["WED-13", "WED-13", "WED-14", "WED-14"]
     assert all(mark.often == 2 and mark.label for mark in doubles)
@@ -155,7 +267,7 @@ def test_orders_settled_twice_are_marked_on_both_lanes_and_tied(wednesday):
 
 def test_what_was_asked_for_stands_out_and_the_rest_fades(wednesday):
     spans, events = wednesday
-    picture = draw(Scale(at(-10), at(200)), spans, events, find(spans, events), orders={"WED-13"})
+    picture = draw(Scale(at(-10), at(200)), spans, events, find(spans, events, events), orders={"WED-13"})
     assert {mark.order for mark in picture.marks if not mark.faded} == {"WED-13"}
     assert [tie.faded for tie in picture.ties] == [False, True]
 
@@ -169,7 +281,7 @@ def test_events_outside_the_window_or_of_unknown_runs_are_left_out(wednesday):
 
 def test_no_leader_line_crosses_another_note_s_words(wednesday):
     spans, events = wednesday
-    notes = timeline.notes(Scale(at(-10), at(300)), find(spans, events, foreign={spans[0].run}))
+    notes = timeline.notes(Scale(at(-10), at(300)), find(spans, events, events))
     assert len(notes) == 5
     for note in notes:
         for lower in (other for other in notes if other.y > note.y and other.anchor == "start"):
@@ -180,7 +292,10 @@ def test_no_leader_line_crosses_another_note_s_words(wednesday):
 def test_a_crowd_of_findings_is_cut_down_to_the_double_settles():
     runs = [span("box-a", n * 10, n * 10 + 15) for n in range(20)]
     events = [event(runs[0], 100 + n, Kind.SETTLED, "W-1", outcome="released") for n in range(2)]
-    notes = timeline.notes(Scale(at(0), at(300)), find(runs, events))
+    lines = [line for n, pair in enumerate(itertools.pairwise(runs)) for line in met(*pair, 12 * n)]
+    found = find(runs, events, lines)
+    assert kinds(found).count(TOGETHER) > timeline.NOTES_AT_MOST
+    notes = timeline.notes(Scale(at(0), at(300)), found)
     assert [note.kind for note in notes] == [DOUBLE]
 
 
@@ -203,7 +318,7 @@ def test_labels_that_would_run_into_each_other_are_left_out():
 def test_one_looks_first_where_an_order_was_settled_again(wednesday):
     spans, events = wednesday
     quiet = span("box-b", 3000, 3001)
-    window = focus([*spans, quiet], find(spans, events))
+    window = focus([*spans, quiet], find(spans, events, events))
     assert window == Window(at(0) - BEFORE, at(143) + AFTER)
 
 

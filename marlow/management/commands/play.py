@@ -13,13 +13,13 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from rich.console import Console
 
-from exercises.evening import Evening
+from exercises.evening import Evening, EveningFailed
 from exercises.models import Performance
 from exercises.scenarios import wednesday
 from exercises.screen import Screen
 from marlow.clock import Dial, live, wait_until
 from marlow.logins import LOGINS, PASSWORD
-from sweeper.live import provider
+from sweeper.box import provider
 
 READY_WITHIN = 60.0  # real seconds
 
@@ -57,6 +57,8 @@ class Command(BaseCommand):
                 signal.pause()
         except KeyboardInterrupt:
             sys.exit(130)
+        except (EveningFailed, httpx.HTTPError) as failed:
+            raise CommandError(f"The evening did not come to its end: {failed}") from failed
 
 
 def _control(body: dict[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 import shutil
 from argparse import ArgumentParser
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -29,20 +30,23 @@ class Command(BaseCommand):
                 "A stage is set by `manage.py up`, in a demo (MARLOW_DEMO=1) and on a clock of its own."
             )
         start = wednesday.STARTS[options["start"]]
-        call_command("migrate", verbosity=0)
-        _logins()
         try:
-            stage.reset(
-                start,
-                lock=settings.SWEEPER_LOCK,
-                settle=settings.SWEEPER_SETTLE,
-                question=settings.SWEEPER_QUESTION,
-                real=real_now(),
-            )
+            played_before = stage.demand_stage()
+            _demand_quiet_queues(played_before)
         except stage.NotAStage as shop:
             raise CommandError(str(shop)) from shop
+        call_command("migrate", verbosity=0)
+        stage.reset(
+            start,
+            lock=settings.SWEEPER_LOCK,
+            settle=settings.SWEEPER_SETTLE,
+            question=settings.SWEEPER_QUESTION,
+            real=real_now(),
+        )
+        _logins()
         _sweep_out()
-        Dial(Path(settings.MARLOW_CLOCK_FILE)).set(start, settings.MARLOW_TIME_SCALE)
+        epoch = datetime.fromisoformat(settings.MARLOW_CLOCK_EPOCH) if settings.MARLOW_CLOCK_EPOCH else start
+        Dial(Path(settings.MARLOW_CLOCK_FILE)).set(epoch, settings.MARLOW_TIME_SCALE)
 
 
 def _logins() -> None:
@@ -54,12 +58,22 @@ def _logins() -> None:
             user.groups.add(Group.objects.get(name=group))
 
 
+def _demand_quiet_queues(played_before: bool) -> None:
+    """Messages on a broker that nobody has played on are somebody's: raise NotAStage and leave them."""
+    with redis.Redis.from_url(settings.CELERY_BROKER_URL) as broker:
+        if not played_before and broker.exists(*wednesday.CLOCK_OFFSETS):
+            raise stage.NotAStage(
+                "CELERY_BROKER_URL names a broker with messages for these boxes that no scenario sent: "
+                "name another one, or leave CELERY_BROKER_URL out for an embedded one."
+            )
+
+
 def _sweep_out() -> None:
     """What an earlier evening left outside the database: messages, a lock's key, charges, ready marks."""
     with redis.Redis.from_url(settings.LOCK_REDIS_URL) as locks:
         locks.delete("lock:sweeper")
     with redis.Redis.from_url(settings.CELERY_BROKER_URL) as broker:
-        broker.delete(*wednesday.CLOCK_OFFSETS, "unacked", "unacked_index")
+        broker.delete(*wednesday.CLOCK_OFFSETS)
     for file in Path(settings.STATE_DIR).glob("provider.sqlite3*"):
         file.unlink()
     for folder in ("ready", "journal"):

@@ -138,12 +138,13 @@ def _servers(folder: Path) -> Iterator[Environment]:
                 server = EmbeddedRedis(folder / called, name=called, urgent=True).start()
                 running.callback(server.stop)
                 urls[name] = server.url
+        running.callback((folder / "addresses.json").unlink, missing_ok=True)
         yield urls
-        (folder / "addresses.json").unlink(missing_ok=True)
 
 
 def _leave_addresses(folder: Path, environment: Environment) -> None:
     """For `manage.py shell` and its like while the shop is open. Readable by its owner only: a password is in it."""
     file = folder / "addresses.json"
     file.touch(mode=0o600)
-    file.write_text(json.dumps({name: environment[name] for name in (*settings.SERVERS, "MARLOW_CLOCK_FILE")}))
+    names = (*settings.SERVERS, "PROVIDER_URL", "MARLOW_CLOCK_FILE")
+    file.write_text(json.dumps({name: environment[name] for name in names}))

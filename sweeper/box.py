@@ -1,6 +1,7 @@
 """The sweeper on real servers, put together from the settings. The one place where they meet."""
 
 import uuid
+from datetime import timedelta
 from pathlib import Path
 
 from django.conf import settings
@@ -14,7 +15,7 @@ from shop.settle import FORMS
 from sweeper.checks import sweeper_settings
 from sweeper.chronicle import Chronicle
 from sweeper.journal import AlreadyRun, Run
-from sweeper.locks import build
+from sweeper.locks import LOCKS, build
 from sweeper.locks.base import Ports
 from sweeper.locks.live import LivePostgres, LiveRedis
 from sweeper.reconcile import Reconciled, reconcile
@@ -22,7 +23,8 @@ from sweeper.sweep import Rules, sweep
 
 
 def chronicle() -> Chronicle:
-    return Chronicle(Path(settings.STATE_DIR) / "journal")
+    longest = timedelta(seconds=settings.SWEEPER_TIME_LIMIT + settings.SWEEPER_GRACE)
+    return Chronicle(Path(settings.STATE_DIR) / "journal", longest)
 
 
 def provider() -> HttpProvider:
@@ -34,7 +36,6 @@ def rules() -> Rules:
         ttl=settings.SWEEPER_TTL,
         pending_for=settings.SWEEPER_PENDING_FOR,
         stop_on_lost_lease=settings.SWEEPER_STOP_ON_LOST_LEASE,
-        fenced="fenced" in settings.SWEEPER_SETTLE,
     )
 
 
@@ -96,11 +97,19 @@ def open_box() -> int:
     demand_known_settings()
     redis = LiveRedis(settings.LOCK_REDIS_URL, live())
     try:
-        if settings.SWEEPER_LOCK.startswith("redis"):
+        if LOCKS[settings.SWEEPER_LOCK].server == "redis":
             redis.get("lock:sweeper")
         return chronicle().bury(settings.MARLOW_BOX, live().now())
     finally:
         redis.close()
+        connections.close_all()
+
+
+def worker_lost(message: str, error: str) -> None:
+    """The process that swept this message is gone without a word: its run gets its last event."""
+    try:
+        chronicle().close_lost(message, live().now(), error)
+    finally:
         connections.close_all()
 
 
