@@ -1,4 +1,4 @@
-"""How often the live Wednesday comes out as the lesson's table says: python -m bench.evenings [evenings] [busy loops].
+"""How often the live Wednesday comes out as the lesson's table says: python -m bench.evenings [evenings] [loops].
 
 Plays `manage.py up --once --json` so many times, as the shop that shipped, beside so many processes that do nothing
 but keep the processors busy, and prints what each came to. The floor is the table: 2, 2, 1, every time.

@@ -1,7 +1,8 @@
 """Ninety-six of a hundred connections: what an advisory lock costs where every pod holds one.
 
-The shop's Postgres takes 100 connections and its application pools keep 96 of them. A sweep that locks in the database
-holds its connection for the whole run, and its journal holds another. One cron job has room; twelve pods have not.
+The shop's Postgres takes 100 connections and its application pools keep 96 of them. A sweep that locks in the
+database holds its connection for the whole run, and its journal holds another. One cron job has room; twelve pods
+have not.
 """
 
 from collections.abc import Callable
@@ -30,7 +31,7 @@ class Crowd:
 
 
 def gather(folder: Path, say: Callable[[str], None]) -> Crowd:
-    """Play it on an embedded Postgres of its own in `folder`, real connections all; everything is closed afterwards."""
+    """Play it on an embedded Postgres of its own in `folder`; everything is closed afterwards."""
     postgres = EmbeddedPostgres(folder, max_connections=CONNECTIONS).start()
     try:
         with ExitStack() as held:
