@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from shop.words import count
+
 KINDS = [
     ("phantom", "phantom copy", "phantom copies"),
     ("lost", "lost copy", "lost copies"),
@@ -16,7 +18,7 @@ def in_words(verdict: dict[str, Any] | None) -> str:
     if not verdict:
         return "No verdict: it was not played to its end."
     counted = [(verdict.get(name) or 0, one, many) for name, one, many in KINDS]
-    named = [f"{number} {one if number == 1 else many}" for number, one, many in counted if number]
+    named = [count(number, one, many) for number, one, many in counted if number]
     copies = verdict.get("phantom") or verdict.get("lost")
     head = "" if copies else "The shelf agrees with the catalogue"
     tail = _list(named)

@@ -1,4 +1,4 @@
-"""A Wednesday made by hand: the rows that the shop that shipped would have left behind, put in through the models.
+"""A Wednesday made by hand: the rows that the shop that shipped leaves behind, put in through the models.
 
 Two boxes, `redis-naive` and `unguarded`, from 21:50:00 with fourteen rows; box A's clock is read as being three
 seconds late, so its second run starts at 21:52:03. On Friday the two phantom copies are sold and somebody counts.
@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from exercises.models import Performance
 from shop.isbn import check_digit
 from shop.models import Book, Order, Publisher, Settlement, StockCount, StockMovement
+from sweeper import verdict
 from sweeper.models import Event, SweepRun
 
 START = datetime(2026, 2, 11, 21, 50, tzinfo=UTC)
@@ -96,8 +97,6 @@ def play(others: int = 12, title: str = NOVEL, lost: bool = False) -> Wednesday:
     StockMovement.objects.create(book=novel, kind="received", copies=2, at=START - timedelta(days=20))
     evening = Wednesday(novel)
     stocked = books(others)
-    if lost:
-        Book.objects.filter(pk=stocked[-1].pk).update(stock=2)
     _hold(evening, stocked)
     _box_b(evening)
     _box_a(evening)
@@ -112,23 +111,11 @@ def play(others: int = 12, title: str = NOVEL, lost: bool = False) -> Wednesday:
         began_at=START,
         ended_at=at("21:58:00"),
         real_at=CURTAIN,
-        verdict=VERDICT,
+        verdict=verdict.read(lock="redis-naive", settle="unguarded", question="lookup"),
     )
+    if lost:
+        Book.objects.filter(pk=stocked[-1].pk).update(stock=2)
     return evening
-
-
-VERDICT = {
-    "lock": "redis-naive",
-    "settle": "unguarded",
-    "question": "lookup",
-    "phantom": 2,
-    "lost": 0,
-    "double_settles": 2,
-    "foreign_deletes": 1,
-    "overlaps": 1,
-    "events": [],
-    "schedule": "",
-}
 
 
 def _hold(evening: Wednesday, stocked: list[Book]) -> None:
@@ -176,25 +163,28 @@ def told(run: SweepRun, moment: datetime, kind: str, order: str = "", answer: st
     )
 
 
+def _started(evening: Wednesday, run: SweepRun) -> None:
+    evening.tell(run, run.started_at, "started", message=run.message)
+
+
 def _sweep(evening: Wednesday, run: SweepRun, rows: list[int]) -> None:
     """Ten seconds a row: asked, answered no, released."""
     moment = run.started_at
-    evening.tell(run, moment, "listed", rows=len(rows))
+    listed = [evening.orders[row - 1].reference for row in rows]
+    evening.tell(run, moment, "listed", rows=len(rows), orders=listed)
     for row in rows:
         order = evening.orders[row - 1]
-        evening.tell(run, moment, "asked", order.reference)
+        evening.tell(run, moment, "asked", order.reference, question="lookup")
         moment += timedelta(seconds=10)
-        evening.tell(run, moment, "answered", order.reference, "no")
+        evening.tell(run, moment, "answered", order.reference, "no", why="no money has moved")
         evening.tell(run, moment, "settling", order.reference, outcome="released")
         evening.settlements.append(
             Settlement(
                 order=order, outcome="released", form="unguarded", box=run.box, run=run.run, at=moment, copies_back=1
             )
         )
-        evening.tell(run, moment, "settled", order.reference, outcome="released", copies_back=1)
-    Order.objects.filter(reference__in=[evening.orders[row - 1].reference for row in rows]).update(
-        settled_by_run=run.run
-    )
+        evening.tell(run, moment, "settled", order.reference, outcome="released")
+    Order.objects.filter(reference__in=listed).update(settled_by_run=run.run)
 
 
 def _box_b(evening: Wednesday) -> None:
@@ -208,16 +198,16 @@ def _box_b(evening: Wednesday) -> None:
         settled=14,
     )
     evening.runs["b"] = long
-    evening.tell(long, START, "started")
+    _started(evening, long)
     evening.tell(long, START, "acquired", holder="box-b", deadline=long.lease_until.isoformat())
     _sweep(evening, long, list(range(1, 15)))
-    evening.tell(long, at("21:52:20"), "released", released="ours", deleted=True, foreign=True)
+    evening.tell(long, at("21:52:20"), "released", released="unknown", deleted=True)
     evening.tell(long, at("21:52:20"), "finished", settled=14)
 
 
 def _refused(evening: Wednesday, box: str, moment: datetime, holder: str) -> SweepRun:
     turned_away = run(box, moment, "refused", ended_at=moment)
-    evening.tell(turned_away, moment, "started")
+    _started(evening, turned_away)
     evening.tell(turned_away, moment, "refused", holder=holder)
     return turned_away
 
@@ -235,12 +225,12 @@ def _box_a(evening: Wednesday) -> None:
         settled=2,
     )
     evening.runs["a"] = second
-    evening.tell(second, start, "started")
+    _started(evening, second)
     evening.tell(second, start, "acquired", holder="box-a", deadline=second.lease_until.isoformat())
     _sweep(evening, second, [13, 14])
-    evening.tell(second, at("21:52:23"), "released", released="not_ours", deleted=False, foreign=False)
+    evening.tell(second, at("21:52:23"), "released", released="not_ours", deleted=False)
     evening.tell(second, at("21:52:23"), "finished", settled=2)
-    evening.runs["b refused"] = _refused(evening, "box-b", at("21:52:00"), "box-a")
+    evening.runs["b refused"] = _refused(evening, "box-b", at("21:52:00"), "box-b")
 
 
 def _afterwards(evening: Wednesday) -> None:
@@ -251,10 +241,10 @@ def _afterwards(evening: Wednesday) -> None:
         quiet = run(
             "box-b", moment, acquired_at=moment, lease_until=until, ended_at=moment + timedelta(seconds=1), rows=0
         )
-        evening.tell(quiet, moment, "started")
+        _started(evening, quiet)
         evening.tell(quiet, moment, "acquired", holder="box-b", deadline=until.isoformat())
-        evening.tell(quiet, moment, "listed", rows=0)
-        evening.tell(quiet, quiet.ended_at, "released", released="ours", deleted=True, foreign=False)
+        evening.tell(quiet, moment, "listed", rows=0, orders=[])
+        evening.tell(quiet, quiet.ended_at, "released", released="unknown", deleted=True)
         evening.tell(quiet, quiet.ended_at, "finished", settled=0)
 
 
@@ -273,6 +263,7 @@ def _friday(evening: Wednesday) -> None:
             settled_at=sold + timedelta(seconds=1),
             settled_by_box="web",
             dispatched_at=sold + timedelta(hours=1),
+            dispatched_by="packing staff",
         )
         evening.settlements.append(
             Settlement(order=order, outcome="completed", form="guarded", box="web", at=order.settled_at)
