@@ -1,11 +1,14 @@
 """People who come to the admin, and the Wednesday they come to see."""
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 
 import pytest
 from django.apps import apps
 from django.contrib.auth.models import Group, User
-from django.test import Client
+from django.db import transaction
+from django.test import Client, override_settings
+from pytest_django.plugin import DjangoDbBlocker
 
 from marlow import roles
 from tests import evening
@@ -19,11 +22,12 @@ PEOPLE: dict[str, list[str] | None] = {
 }
 
 
-@pytest.fixture(autouse=True)
-def _plain(settings):
+@pytest.fixture(autouse=True, scope="package")
+def _plain() -> Iterator[None]:
     """Pages over plain HTTP; passwords that take no time to hash."""
-    settings.SECURE_SSL_REDIRECT = False
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    quick = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    with override_settings(SECURE_SSL_REDIRECT=False, PASSWORD_HASHERS=quick):
+        yield
 
 
 def account(person: str) -> User:
@@ -50,5 +54,24 @@ def come(db: None) -> Callable[[str], Client]:
 
 
 @pytest.fixture
-def wednesday(db: None) -> evening.Wednesday:
-    return evening.play(lost=True)
+def student(come: Callable[[str], Client]) -> Client:
+    return come("Student")
+
+
+@pytest.fixture(scope="module")
+def wednesday(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[evening.Wednesday]:
+    """Played once a module. What a test does to it is taken back after the test, and all of it after the last one."""
+    with django_db_blocker.unblock(), transaction.atomic():
+        yield evening.play(lost=True)
+        transaction.set_rollback(True)
+
+
+def text(client: Client, address: str, **asked: str) -> str:
+    response = client.get(address, asked)
+    assert response.status_code == 200, address
+    return response.content.decode()
+
+
+def words(page: str) -> str:
+    """What a person reads: no tags, single spaces."""
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", page))

@@ -1,13 +1,18 @@
 """The pages as a browser sees them: nothing the policy forbids, nothing that scrolls sideways, focus in sight."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.management import call_command
+from django.db import connections
+from django.test import override_settings
 from django.urls import reverse
 from playwright.sync_api import Browser, Page, Request, sync_playwright
+from pytest_django.live_server_helper import LiveServer
+from pytest_django.plugin import DjangoDbBlocker
 
 from tests import evening
 from tests.admin.conftest import account
@@ -20,18 +25,53 @@ OPTIONS = [
 WIDE, PHONE = {"width": 1360, "height": 900}, {"width": 390, "height": 844}
 pytestmark = [
     pytest.mark.browser,
-    pytest.mark.django_db(transaction=True, databases=["default", "journal"]),
+    pytest.mark.django_db(databases=["default", "journal"]),
+    pytest.mark.xdist_group("browser"),  # one evening, one server, one Chromium
     pytest.mark.skipif(not CHROMIUM, reason="no Chromium: on Debian, apt-get install chromium"),
 ]
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
+def wednesday(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[evening.Wednesday]:
+    """Played once for all and committed, for the server has a connection of its own; then the tables are emptied."""
+    with django_db_blocker.unblock():
+        account("Operator")
+        yield evening.play(lost=True)
+        call_command("flush", interactive=False, verbosity=0)
+
+
+@pytest.fixture(scope="module")
+def house(wednesday: evening.Wednesday) -> Iterator[str]:
+    """The address of a server that shows this evening."""
+    server = LiveServer("localhost")
+    with override_settings(ALLOWED_HOSTS=["localhost"]):
+        yield server.url
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def browser(house: str) -> Iterator[Browser]:
+    """Closed before the server is, so that no line to it is left open."""
     with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
         patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")  # Playwright's loop runs in this thread
         chromium = playwright.chromium.launch(executable_path=str(Path(CHROMIUM)), args=OPTIONS)
         yield chromium
         chromium.close()
+        connections.close_all()  # while the loop runs, this thread has other ones than without it
+
+
+@pytest.fixture(scope="module")
+def badge(browser: Browser, house: str) -> Any:
+    """What a browser keeps after the operator has logged in by the form."""
+    context = browser.new_context(base_url=house)
+    page = context.new_page()
+    complaints = Complaints().of(page)
+    log_in(page)
+    assert page.title() == "The shop, its boxes and its shelf | Marlow Books"
+    assert complaints == []
+    kept = context.storage_state()
+    context.close()
+    return kept
 
 
 @pytest.fixture
@@ -70,32 +110,43 @@ class Complaints(list[str]):
             self.append(f"{request.url}: {request.failure}")
 
 
-def visit(browser: Browser, live_server: Any, viewport: dict[str, int], scheme: str) -> tuple[Page, Complaints]:
-    """A page on which the operator has logged in by the form."""
-    page = browser.new_context(viewport=viewport, color_scheme=scheme, base_url=live_server.url).new_page()  # type: ignore[arg-type]
-    complaints = Complaints().of(page)
-    account("Operator")
-    page.goto(reverse("admin:login") + "?next=/admin/")
+def log_in(page: Page, then: str = "/admin/") -> None:
+    page.goto(f"{reverse('admin:login')}?next={then}")
     page.fill("#id_username", "Operator")
     page.fill("#id_password", "a long enough word")
     page.click("input[type=submit]")
-    assert page.title() == "The shop, its boxes and its shelf | Marlow Books"
-    return page, complaints
+
+
+@pytest.fixture
+def visit(browser: Browser, house: str, badge: Any) -> Iterator[Callable[..., tuple[Page, Complaints]]]:
+    """Opens a page on which the operator is logged in; closes it after the test."""
+    contexts = []
+
+    def open_page(viewport: Any = WIDE, scheme: Any = "light") -> tuple[Page, Complaints]:
+        context = browser.new_context(viewport=viewport, color_scheme=scheme, base_url=house, storage_state=badge)
+        contexts.append(context)
+        page = context.new_page()
+        complaints = Complaints().of(page)
+        page.goto(reverse("admin:index"))
+        return page, complaints
+
+    yield open_page
+    for context in contexts:
+        context.close()
 
 
 @pytest.mark.parametrize(("scheme", "viewport"), [("light", WIDE), ("dark", PHONE)], ids=["light", "dark-phone"])
-def test_no_page_is_complained_about_or_scrolls_sideways(browser, live_server, addresses, scheme, viewport):
-    page, complaints = visit(browser, live_server, viewport, scheme)
+def test_no_page_is_complained_about_or_scrolls_sideways(visit, addresses, scheme, viewport):
+    page, complaints = visit(viewport, scheme)
     for address in addresses:
         page.goto(address)
         assert complaints == [], address
         wide = page.evaluate("document.documentElement.scrollWidth")
         assert wide <= viewport["width"], address
-    page.context.close()
 
 
-def test_the_theme_follows_the_switch_in_both_directions(browser, live_server, wednesday):
-    page, complaints = visit(browser, live_server, WIDE, "light")
+def test_the_theme_follows_the_switch_in_both_directions(visit):
+    page, complaints = visit()
     paper = "getComputedStyle(document.body).backgroundColor"
     seen = []
     for _ in range(3):
@@ -105,7 +156,6 @@ def test_the_theme_follows_the_switch_in_both_directions(browser, live_server, w
     assert set(shades) == {"auto", "dark", "light"}
     assert shades["auto"] == shades["light"] != shades["dark"]
     assert complaints == []
-    page.context.close()
 
 
 FOCUS = """() => {
@@ -115,8 +165,8 @@ FOCUS = """() => {
 
 
 @pytest.mark.parametrize("name", ["index", "shop_shelf", "sweeper_timeline", "shop_order_changelist"])
-def test_the_keyboard_s_place_is_always_in_sight(browser, live_server, wednesday, name):
-    page, _ = visit(browser, live_server, WIDE, "light")
+def test_the_keyboard_s_place_is_always_in_sight(visit, name):
+    page, _ = visit()
     page.goto(reverse(f"admin:{name}"))
     for _ in range(25):
         page.keyboard.press("Tab")
@@ -124,11 +174,11 @@ def test_the_keyboard_s_place_is_always_in_sight(browser, live_server, wednesday
         if tag == "BODY":
             break
         assert (style, width >= 2) == ("solid", True), (tag, page.evaluate("document.activeElement.outerHTML"))
-    page.context.close()
 
 
-def test_a_book_is_picked_and_counted_with_the_keyboard(browser, live_server, wednesday):
-    page, complaints = visit(browser, live_server, WIDE, "light")
+def test_a_book_is_picked_and_counted_with_the_keyboard(visit, wednesday):
+    page, complaints = visit()
+    before = wednesday.novel.counts.count()
     page.goto(reverse("admin:shop_stockcount_add"))
     page.click(".select2-selection")
     page.keyboard.type("Salt Road")
@@ -136,22 +186,20 @@ def test_a_book_is_picked_and_counted_with_the_keyboard(browser, live_server, we
     page.fill("#id_copies", "0")
     page.click("input[name=_save]")
     assert "was added successfully" in page.inner_text(".messagelist")
-    assert wednesday.novel.counts.count() == 2
+    assert wednesday.novel.counts.count() == before + 1
     assert complaints == []
-    page.context.close()
 
 
-def test_the_rows_of_a_list_are_cards_on_a_phone(browser, live_server, wednesday):
-    page, _ = visit(browser, live_server, PHONE, "light")
+def test_the_rows_of_a_list_are_cards_on_a_phone(visit):
+    page, _ = visit(PHONE)
     page.goto(reverse("admin:shop_order_changelist"))
     assert page.evaluate("getComputedStyle(document.querySelector('#result_list tbody tr')).display") == "block"
     label = "getComputedStyle(document.querySelector('td.field-amount'), '::before').content"
     assert page.evaluate(label) == '"Amount"'
-    page.context.close()
 
 
-def test_the_picture_scrolls_by_itself_and_prints_light(browser, live_server, wednesday):
-    page, _ = visit(browser, live_server, PHONE, "dark")
+def test_the_picture_scrolls_by_itself_and_prints_light(visit):
+    page, _ = visit(PHONE, "dark")
     page.goto(reverse("admin:sweeper_timeline"))
     inner, outer = page.evaluate("(p => [p.scrollWidth, p.clientWidth])(document.querySelector('.picture'))")
     assert inner > outer
@@ -160,16 +208,11 @@ def test_the_picture_scrolls_by_itself_and_prints_light(browser, live_server, we
     assert ground == "rgb(255, 255, 255)"
     assert page.locator(".timeline .run").first.is_visible()
     assert page.locator("nav.bar").is_hidden()
-    page.context.close()
 
 
-def test_the_admin_works_without_scripts(browser, live_server, wednesday):
-    account("Operator")
-    context = browser.new_context(java_script_enabled=False, base_url=live_server.url)
+def test_the_admin_works_without_scripts(browser, house):
+    context = browser.new_context(java_script_enabled=False, base_url=house)
     page = context.new_page()
-    page.goto(reverse("admin:login") + "?next=" + reverse("admin:shop_shelf"))
-    page.fill("#id_username", "Operator")
-    page.fill("#id_password", "a long enough word")
-    page.click("input[type=submit]")
+    log_in(page, then=reverse("admin:shop_shelf"))
     assert "2 phantom copies" in page.inner_text("table.ledger")
     context.close()
