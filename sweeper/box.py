@@ -69,6 +69,8 @@ def sweep_once(message: str) -> int:
         new_value=lambda: uuid.uuid4().hex,
     )
     try:
+        # A run that can't reach its shop takes no lock, and one that takes it goes to work at once.
+        connections["default"].ensure_connection()
         with provider() as asked:
             return sweep(
                 run,
