@@ -7,13 +7,14 @@ from pathlib import Path
 from django.conf import settings
 from django.core.checks import Error
 from django.core.exceptions import ImproperlyConfigured
-from django.db import connections
+from django.db import DatabaseError, connections
 
 from marlow.clock import live
 from shop.provider.client import HttpProvider
 from shop.settle import FORMS
 from sweeper.checks import sweeper_settings
 from sweeper.chronicle import Chronicle
+from sweeper.events import Event, Kind
 from sweeper.journal import AlreadyRun, Run
 from sweeper.locks import LOCKS, build
 from sweeper.locks.base import Ports
@@ -69,8 +70,7 @@ def sweep_once(message: str) -> int:
         new_value=lambda: uuid.uuid4().hex,
     )
     try:
-        # A run that can't reach its shop takes no lock, and one that takes it goes to work at once.
-        connections["default"].ensure_connection()
+        _reach_the_shop(run, journal)
         with provider() as asked:
             return sweep(
                 run,
@@ -83,6 +83,16 @@ def sweep_once(message: str) -> int:
             )
     finally:
         redis.close()
+
+
+def _reach_the_shop(run: Run, journal: Chronicle) -> None:
+    """A run that can't reach its shop takes no lock, and one that takes it goes to work at once."""
+    try:
+        connections["default"].ensure_connection()
+    except DatabaseError as down:
+        error = f"{type(down).__name__}: {down}"[:500]
+        journal.write(Event(live().now(), run.box, run.run, Kind.DIED, data={"error": error}))
+        raise
 
 
 def reconcile_once() -> Reconciled:

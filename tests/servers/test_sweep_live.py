@@ -132,6 +132,26 @@ def test_a_session_that_is_ended_mid_run_keeps_the_journal_and_loses_nothing(
     assert box.sweep_once("m-2") == 1, "the next run finds the lock free and the row pending"
 
 
+def test_a_shop_that_can_t_be_reached_is_a_death_on_the_record_and_no_lock_is_taken(
+    provider: ProviderProcess, settings: Settings
+) -> None:
+    """The journal's connection still works, the shop's does not: the run says so and leaves the lock alone."""
+    order = old_order("W-1")
+    connection.close()
+    port = connection.settings_dict["PORT"]
+    connection.settings_dict["PORT"] = 1
+    try:
+        with pytest.raises(OperationalError):
+            box.sweep_once("m-1")
+    finally:
+        connection.settings_dict["PORT"] = port
+    assert kinds() == ["started", "died"]
+    with Redis.from_url(settings.LOCK_REDIS_URL) as locks:
+        assert locks.keys("lock:*") == []
+    order.refresh_from_db()
+    assert order.status == "pending"
+
+
 def test_a_run_killed_in_the_middle_is_closed_when_its_box_starts_again(provider: ProviderProcess) -> None:
     """kill -9 leaves no last word; the box's next start writes it, and the next sweep goes on."""
     old_order("W-1", 12)
