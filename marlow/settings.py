@@ -199,7 +199,6 @@ STATIC_URL = "static/"
 STATIC_ROOT = BASE_DIR / "staticfiles"
 STATICFILES_DIRS = [BASE_DIR / "marlow" / "static"]
 WHITENOISE_USE_FINDERS = DEMO
-LOGIN_URL = "admin:login"
 
 # --- Security -----------------------------------------------------------------------------------------------------
 CONTENT_SECURITY_POLICY = {

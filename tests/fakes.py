@@ -5,13 +5,14 @@ import uuid
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from itertools import count
 from types import TracebackType
 from typing import Any
 
 from django.db import connection, connections, transaction
 
+from marlow import clock
 from marlow.clock import wait_until
 from shop.isbn import check_digit
 from shop.models import Book, Order, Publisher
@@ -26,26 +27,20 @@ NO = Answer(Verdict.NO)
 UNKNOWN = Answer(Verdict.UNKNOWN)
 
 
-class StandingClock:
-    """Stands still until it is advanced; sleeping advances it and takes no real time."""
+class StandingClock(clock.StandingClock):
+    """Stands still until it is advanced, counts as running, and takes no real time."""
 
     def __init__(self, now: datetime = WEDNESDAY) -> None:
-        self._now = now
-
-    def now(self) -> datetime:
-        return self._now
+        super().__init__(now)
 
     def real(self, seconds: float) -> float:
         return 0.0
-
-    def sleep(self, seconds: float) -> None:
-        self.advance(seconds)
 
     def ticking(self) -> bool:
         return True
 
     def advance(self, seconds: float) -> None:
-        self._now += timedelta(seconds=seconds)
+        self.sleep(seconds)
 
 
 def numbered(prefix: str = "id") -> Callable[[], str]:

@@ -115,6 +115,9 @@ def test_the_wednesday_unguarded(tmp_path: Path, servers: dict[str, str], lock: 
     assert len(journal.of_slot("refused", late=True)) == 2 - started
     if lock == "none":
         assert verdict["overlaps"] == 6
+        for row in range(1, 15):
+            order = f"W-{row:02d}"
+            assert sorted(journal.settlers(order)) == sorted([*first, *second] if order in NOVEL_ROWS else first)
         return
     [run_of_2150] = first
     assert journal.box(run_of_2150) == "box-b"

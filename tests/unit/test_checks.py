@@ -5,7 +5,7 @@ from django.core.exceptions import ImproperlyConfigured
 from pytest_django import Settings
 
 from sweeper.box import demand_known_settings
-from sweeper.checks import sweeper_settings
+from sweeper.checks import safe_in_production, sweeper_settings
 
 
 @pytest.mark.parametrize(
@@ -44,6 +44,26 @@ def test_a_lock_that_mints_tokens_takes_every_settle(settings: Settings, settle:
     """slot's number is a token."""
     settings.SWEEPER_LOCK, settings.SWEEPER_SETTLE = "slot", settle
     assert sweeper_settings() == []
+
+
+@pytest.mark.parametrize(
+    ("lock", "settle", "question", "warned"),
+    [
+        ("postgres-advisory", "guarded", "cancel", []),
+        ("slot", "fenced+guarded", "cancel", []),
+        ("slot", "guarded", "cancel", ["sweeper.W002"]),
+        ("redis-token", "unguarded", "cancel", ["sweeper.W002"]),
+        ("postgres-advisory", "guarded", "lookup", ["sweeper.W003"]),
+    ],
+)
+def test_a_deployment_is_warned_of_what_only_a_lesson_wants(
+    settings: Settings, lock: str, settle: str, question: str, warned: list[str]
+) -> None:
+    """Guarded everywhere, fenced too where the lock mints a token, and a question that bars the key."""
+    settings.SWEEPER_LOCK, settings.SWEEPER_SETTLE, settings.SWEEPER_QUESTION = lock, settle, question
+    found = safe_in_production()
+    assert [message.id for message in found] == warned
+    assert all("Set SWEEPER_" in (message.hint or "") for message in found)
 
 
 def test_one_redis_for_queue_and_lock_is_warned_about(settings: Settings) -> None:
