@@ -11,7 +11,8 @@ help:  ## list these targets
 .venv/.ready: requirements.txt requirements-dev.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Marlow needs Python 3.11 or newer; say which with: make PYTHON=python3.12 …" >&2; exit 1; }
 	@$(PYTHON) -m venv .venv || { echo "Python's venv module is missing: on Debian, apt-get install python3-venv" >&2; exit 1; }
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt -r requirements-dev.txt
+	@echo "Installing the locked requirements into .venv (about a minute, once)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt -r requirements-dev.txt
 	@touch $@
 
 .env:

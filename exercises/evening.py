@@ -3,8 +3,10 @@
 import threading
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import repeat
 from typing import Any, Protocol
 
 from django.db import connections
@@ -101,17 +103,9 @@ class Evening:
                 self.over.wait(self.clock.real(wait))
             if self.over.is_set():
                 break
-            try:
-                checkout(
-                    book,
-                    buyer,
-                    provider=self.provider,
-                    clock=self.clock,
-                    ids=lambda reference=reference: reference,  # type: ignore[misc]
-                    key=f"evening-{reference}",
-                )
-            except SoldOut:
-                continue
+            with suppress(SoldOut):
+                ids, key = repeat(reference).__next__, f"evening-{reference}"
+                checkout(book, buyer, provider=self.provider, clock=self.clock, ids=ids, key=key)
 
     def _conclude(self) -> dict[str, Any]:
         ended = self.clock.now()

@@ -55,7 +55,7 @@ class Screen:
             if event.kind not in QUIET:
                 self.console.print(_line(event, event in foreign))
         if self.live:
-            self.live.update(Group(Text(f"\n{clock(now)}", style="bold"), _runs(runs)))
+            self.live.update(Group(Text(f"\n{clock(now)}", style="bold"), _runs(runs, self.events)))
 
     def verdict(self, verdict: dict[str, Any]) -> None:
         title = f"{verdict['lock']}, settle {verdict['settle']}, question {verdict['question']}"
@@ -85,11 +85,12 @@ def _line(event: Event, foreign: bool) -> Text:
     return line
 
 
-def _runs(runs: list[SweepRun]) -> Table:
+def _runs(runs: list[SweepRun], events: list[Event]) -> Table:
     table = Table(box=None, pad_edge=False)
     for heading in ("box", "since", "run", "orders", "settled"):
         table.add_column(heading, justify="right" if heading in ("orders", "settled") else "left")
     for run in runs[-6:]:
         rows = "" if run.rows is None else str(run.rows)
-        table.add_row(run.box, clock(run.started_at), run.get_state_display(), rows, str(run.settled))
+        settled = sum(event.run == run.run and event.kind is Kind.SETTLED for event in events)
+        table.add_row(run.box, clock(run.started_at), run.get_state_display(), rows, str(settled))
     return table

@@ -42,6 +42,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         folder = Path(settings.STATE_DIR) / "demo"
         try:
+            self._say("Starting the servers")
             with _alone(folder), _servers(folder) as servers:
                 status = self._run(folder, servers, options)
         except ServerError as error:
@@ -65,6 +66,7 @@ class Command(BaseCommand):
             PROVIDER_URL=f"http://127.0.0.1:{provider}",
         )
         _leave_addresses(folder, environment)
+        self._say("Setting the stage: tables, books, orders")
         staged = subprocess.run(
             manage("stage", "--from", options["start"]), env=environment, capture_output=True, text=True, check=False
         )
@@ -74,10 +76,15 @@ class Command(BaseCommand):
         play += [flag for flag, wanted in (("--once", options["once"]), ("--json", options["json"])) if wanted]
         tree = Tree(folder, play, environment)
         _plant(tree, folder, provider, web)
+        self._say("Starting the provider, box-a, box-b and the web")
         status = tree.run()
         if why := tree.last_words():
             self.stderr.write(why)
         return status
+
+    def _say(self, words: str) -> None:
+        """Progress, for people: standard output is for the verdict."""
+        self.stderr.write(f"{words} …", self.style.NOTICE)
 
 
 def _plant(tree: Tree, folder: Path, provider: int, web: int) -> None:
