@@ -57,7 +57,8 @@ if not DEMO:
 STATE_DIR = env.path("MARLOW_STATE_DIR", default=str(BASE_DIR / "state")).root
 STATE_DIR = Path(STATE_DIR)
 
-# A running demo leaves the addresses of its servers here, so that `manage.py shell` finds them.
+# A running demo leaves its servers' addresses and its sweeper's settings here, so that `manage.py shell` and `doctor`
+# see the same shop.
 _running: dict[str, str] = {}
 if DEMO and (STATE_DIR / "demo" / "addresses.json").exists():
     _running = json.loads((STATE_DIR / "demo" / "addresses.json").read_text())
@@ -89,9 +90,9 @@ MARLOW_CLOCK_OFFSET = env.float("MARLOW_CLOCK_OFFSET", default=0.0)  # this box'
 MARLOW_CLOCK_FILE = env.str("MARLOW_CLOCK_FILE", default=_running.get("MARLOW_CLOCK_FILE", ""))  # scales but 1
 
 # --- The sweeper --------------------------------------------------------------------------------------------------
-SWEEPER_LOCK = env.str("SWEEPER_LOCK", default="postgres-advisory")
-SWEEPER_SETTLE = env.str("SWEEPER_SETTLE", default="guarded")
-SWEEPER_QUESTION = env.str("SWEEPER_QUESTION", default="cancel")  # lookup | cancel
+SWEEPER_LOCK = env.str("SWEEPER_LOCK", default=_running.get("SWEEPER_LOCK", "postgres-advisory"))
+SWEEPER_SETTLE = env.str("SWEEPER_SETTLE", default=_running.get("SWEEPER_SETTLE", "guarded"))
+SWEEPER_QUESTION = env.str("SWEEPER_QUESTION", default=_running.get("SWEEPER_QUESTION", "cancel"))  # lookup | cancel
 SWEEPER_STOP_ON_LOST_LEASE = env.bool("SWEEPER_STOP_ON_LOST_LEASE", default=True)
 SWEEPER_TTL = env.float("SWEEPER_TTL", default=120.0)  # lease of the locks that have one, virtual seconds
 SWEEPER_EVERY = env.float("SWEEPER_EVERY", default=120.0)  # both boxes' schedule and the slot, virtual seconds

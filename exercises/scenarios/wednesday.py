@@ -7,8 +7,9 @@ went on promising two.
 From 21:50:00 the fourteen rows lie there already. From 20:50:00 they come about by themselves: one checkout in five
 meets an answer that takes longer than the ten seconds it waits.
 
-Live margins. Box A's clock is three virtual seconds behind box B's, and the clock is started one second past the
-mark: so B's key is set a moment after B's cron, outlives B's own next cron by that moment, and is gone when A asks.
+Live margins. Box A's clock is four virtual seconds behind box B's, and the clock is started two seconds past the
+mark: so A comes two seconds after B, and B's key, set that moment after B's cron, outlives B's own next cron by it and
+is gone when A asks.
 Answers come 9.7 seconds apart: row 12 is settled well before A reads its list, row 13 well after, and a box that
 takes its time between two questions is not put out of step by it.
 """
@@ -22,7 +23,7 @@ from typing import Any
 from marlow.clock import StandingClock
 from shop.checkout import hold
 from shop.isbn import check_digit
-from shop.models import Book, Order, Publisher, StockCount, StockMovement
+from shop.models import Book, Order, Publisher, Settlement, StockCount, StockMovement
 
 NAME = "wednesday"
 START = datetime(2026, 2, 11, 21, 50, tzinfo=UTC)  # Europe/London is on UTC in February
@@ -32,8 +33,8 @@ LAST_CURTAIN = datetime(2026, 2, 11, 21, 53, 55, tzinfo=UTC)  # the clock stops 
 FRIDAY = datetime(2026, 2, 13, 10, 0, tzinfo=UTC)
 STARTS = {"21:50": START, "20:50": START_OF_EVENING}
 
-CLOCK_OFFSETS = {"box-a": -3.0, "box-b": 0.0}  # virtual seconds
-AHEAD = 1.0  # virtual seconds past the start at which the clock begins to run
+CLOCK_OFFSETS = {"box-a": -4.0, "box-b": 0.0}  # virtual seconds
+AHEAD = 2.0  # virtual seconds past the start at which the clock begins to run
 ROWS = 14
 FIRST_ROW = datetime(2026, 2, 11, 20, 52, 30, tzinfo=UTC)
 ROW_EVERY = timedelta(seconds=250)
@@ -158,17 +159,21 @@ def _receive(book: Book, copies: int, at: datetime) -> None:
 
 def _sell_and_ship(book: Book, at: datetime, reference: str) -> None:
     """An order of the days before, long done: written as it then stood."""
-    shipped = at + timedelta(hours=5)
+    settled, shipped = at + timedelta(seconds=1), at + timedelta(hours=14)
     order = Order.objects.create(
         reference=reference,
-        key=f"january-{reference}",
+        key=f"earlier-{reference}",
         book=book,
         buyer="an earlier reader",
         amount_minor=book.price_minor,
         status=Order.Status.DISPATCHED,
         created_at=at,
-        settled_at=at + timedelta(seconds=1),
+        settled_at=settled,
         settled_by_box="web",
         dispatched_at=shipped,
+        dispatched_by="the founder",
+    )
+    Settlement.objects.create(
+        order=order, outcome=Settlement.Outcome.COMPLETED, form="guarded", box="web", at=settled
     )
     StockMovement.objects.create(book=book, kind=StockMovement.Kind.DISPATCHED, copies=1, order=order, at=shipped)

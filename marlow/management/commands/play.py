@@ -56,6 +56,8 @@ class Command(BaseCommand):
             if not options["once"]:
                 signal.pause()
         except KeyboardInterrupt:
+            for each in (signal.SIGINT, signal.SIGTERM):  # told once is enough: what comes now is the way out
+                signal.signal(each, signal.SIG_IGN)
             sys.exit(130)
         except (EveningFailed, httpx.HTTPError) as failed:
             raise CommandError(f"The evening did not come to its end: {failed}") from failed

@@ -153,5 +153,5 @@ def _leave_addresses(folder: Path, environment: Environment) -> None:
     """For `manage.py shell` and its like while the shop is open. Readable by its owner only: a password is in it."""
     file = folder / "addresses.json"
     file.touch(mode=0o600)
-    names = (*settings.SERVERS, "PROVIDER_URL", "MARLOW_CLOCK_FILE")
+    names = (*settings.SERVERS, "PROVIDER_URL", "MARLOW_CLOCK_FILE", *settings.UP)
     file.write_text(json.dumps({name: environment[name] for name in names}))
