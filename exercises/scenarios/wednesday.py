@@ -8,8 +8,8 @@ From 21:50:00 the fourteen rows lie there already. From 20:50:00 they come about
 meets an answer that takes longer than the ten seconds it waits.
 
 Live margins. Box A's clock is four virtual seconds behind box B's, and the clock is started two seconds past the
-mark: so A comes two seconds after B, and B's key, set that moment after B's cron, outlives B's own next cron by it and
-is gone when A asks.
+mark: so A comes two seconds after B, and B's key, set that moment after B's cron, outlives B's own next cron by it
+and is gone when A asks.
 Answers come 9.7 seconds apart: row 12 is settled well before A reads its list, row 13 well after, and a box that
 takes its time between two questions is not put out of step by it.
 """
