@@ -29,7 +29,7 @@ class Environment(environ.Env):  # type: ignore[misc]  # ships no types
         try:
             return super().get_value(var, cast=cast, default=default, parse_default=parse_default)
         except ValueError as unreadable:
-            wanted = getattr(cast, "__name__", "value")
+            wanted = {float: "number", int: "whole number"}.get(cast, "value")
             given = super().get_value(var, cast=str)
             raise ImproperlyConfigured(
                 f"{var} is {given!r}, which is no {wanted}: set one, or leave it out."
@@ -54,8 +54,7 @@ if not DEMO:
         raise ImproperlyConfigured("DEBUG is on and MARLOW_DEMO is not: set DEBUG=0.")
 
 # Where embedded servers, beat files, clocks and journal spools live.
-STATE_DIR = env.path("MARLOW_STATE_DIR", default=str(BASE_DIR / "state")).root
-STATE_DIR = Path(STATE_DIR)
+STATE_DIR = Path(env.str("MARLOW_STATE_DIR", default=str(BASE_DIR / "state")) or BASE_DIR / "state").resolve()
 
 # A running demo leaves its servers' addresses and its sweeper's settings here, so that `manage.py shell` and `doctor`
 # see the same shop.
@@ -141,6 +140,7 @@ INSTALLED_APPS = [
     "exercises",
 ]
 MIDDLEWARE = [
+    "marlow.plain.refuse_nul",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
@@ -169,8 +169,23 @@ TEMPLATES = [
     },
 ]
 
-if not DATABASE_URL.startswith(("postgres://", "postgresql://")):
-    raise ImproperlyConfigured("DATABASE_URL must be a Postgres one: postgres://user:password@host:5432/name.")
+
+def demand_url(name: str, url: str, schemes: tuple[str, ...], example: str) -> None:
+    """Raise ImproperlyConfigured for a URL of another kind, or one whose host or port makes no sense."""
+    try:
+        split = urlsplit(url)
+        sound = split.scheme in schemes and bool(split.netloc or split.path) and split.port != 0
+    except ValueError:
+        sound = False
+    if not sound:
+        raise ImproperlyConfigured(f"{name} makes no sense as an address: set it like {example}.")
+
+
+_redis_example = ("redis", "rediss", "unix"), "redis://host:6379/0"
+demand_url("DATABASE_URL", DATABASE_URL, ("postgres", "postgresql"), "postgres://user:password@host:5432/name")
+demand_url("CELERY_BROKER_URL", CELERY_BROKER_URL, *_redis_example)
+demand_url("LOCK_REDIS_URL", LOCK_REDIS_URL, *_redis_example)
+demand_url("PROVIDER_URL", PROVIDER_URL, ("http", "https"), "http://host:8001")
 _database = env.db_url_config(DATABASE_URL)
 _database["OPTIONS"] = {
     **_database.get("OPTIONS", {}),
@@ -196,6 +211,7 @@ AUTH_PASSWORD_VALIDATORS = [
 LANGUAGE_CODE = "en-gb"
 TIME_ZONE = "Europe/London"
 USE_TZ = True
+LOGIN_REDIRECT_URL = "admin:index"
 STATIC_URL = "static/"
 STATIC_ROOT = BASE_DIR / "staticfiles"
 STATICFILES_DIRS = [BASE_DIR / "marlow" / "static"]

@@ -58,7 +58,8 @@ class Tree(Manager):  # type: ignore[misc]  # honcho ships no types
             return 1
         if self.interrupted:
             return 130
-        return 1 if self.play is None else self.play.wait()
+        status = 1 if self.play is None else self.play.wait()
+        return status if status in (0, 1) else 1
 
     def terminate(self) -> None:
         """Called by honcho for a signal and for a process that ended: the play ends first, then the rest."""
@@ -72,7 +73,17 @@ class Tree(Manager):  # type: ignore[misc]  # honcho ships no types
 
     def last_words(self) -> str:
         """Which process ended by itself, and the end of its log; empty when none did."""
-        return f"{self.early} ended:\n{tail(self.folder / f'{self.early}.log')}" if self.early else ""
+        if (
+            self.play is not None
+            and self.play.poll() is not None
+            and self.play.returncode < 0
+            and not self.interrupted
+        ):
+            return f"The play itself was ended by signal {-self.play.returncode}."
+        if not self.early:
+            return ""
+        status = self._processes[self.early].get("returncode")
+        return f"{self.early} ended early, with status {status}:\n{tail(self.folder / f'{self.early}.log')}"
 
     def _start(self) -> None:
         super()._start()

@@ -4,6 +4,7 @@ buyer ── hold ──── charge ──────── complete      one
                       └ no answer: the row stays pending and its copy held, for the sweeper to find
 """
 
+import re
 import uuid
 from collections.abc import Callable
 
@@ -16,6 +17,8 @@ from shop.models import Book, Order, StockMovement
 from shop.permit import Permit
 from shop.provider.answers import Provider
 from shop.settle import FORMS, Form
+
+KEY = re.compile(r"[A-Za-z0-9._:~-]{1,80}")
 
 
 class CheckoutError(Exception):
@@ -46,6 +49,12 @@ def hold(book: Book, buyer: str, clock: Clock, key: str, reference: str) -> Orde
     gets that order back, and nothing more is held. Raises SoldOut, and KeyTaken when the key's order is for another
     book or buyer.
     """
+    if not KEY.fullmatch(key):
+        raise CheckoutError(
+            "A key is 1 to 80 letters, digits and . _ : ~ - without spaces, as the provider takes them."
+        )
+    if not 0 < len(buyer) <= 120 or not buyer.isprintable():
+        raise CheckoutError("A buyer's name is printable text of 1 to 120 characters.")
     if (earlier := _by_key(key, book, buyer)) is not None:
         return earlier
     try:

@@ -10,6 +10,13 @@ from shop.settle import FORMS
 from sweeper.locks import LOCKS
 
 QUESTIONS = ("lookup", "cancel")
+LONGEST = 31_536_000  # virtual seconds: a year
+KEEPALIVES = (
+    "MARLOW_TCP_KEEPALIVES_IDLE",
+    "MARLOW_TCP_KEEPALIVES_INTERVAL",
+    "MARLOW_TCP_KEEPALIVES_COUNT",
+    "MARLOW_TCP_USER_TIMEOUT",
+)
 
 
 @register()
@@ -72,14 +79,23 @@ def _numbers() -> list[CheckMessage]:
         "PROVIDER_TIMEOUT",
         "MARLOW_TIME_SCALE",
     )
-    return [
+    found: list[CheckMessage] = [
         Error(
-            f"{name} is {getattr(settings, name)}, and must be more than 0.",
+            f"{name} is {getattr(settings, name)}, and must be more than 0 and at most a year.",
             hint=f"Leave {name} out for its default, or set a number above 0.",
             id="sweeper.E005",
         )
         for name in durations
-        if not getattr(settings, name) > 0
+        if not 0 < getattr(settings, name) <= LONGEST
+    ]
+    return found + [
+        Error(
+            f"{name} is {getattr(settings, name)}, which Postgres refuses.",
+            hint=f"Leave {name} out for its default, or set 0 to 32767.",
+            id="sweeper.E006",
+        )
+        for name in KEEPALIVES
+        if not 0 <= getattr(settings, name) <= 32_767
     ]
 
 

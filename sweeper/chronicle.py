@@ -99,7 +99,8 @@ class Chronicle:
     def _close(self, which: Q, at: datetime, error: str) -> int:
         dead = list(models.SweepRun.objects.using(DB).filter(which, state=State.RUNNING))
         for run in dead:
-            self.write(Event(at, run.box, run.run, Kind.DIED, data={"error": error}))
+            settled = run.events.using(DB).filter(kind=Kind.SETTLED).count()
+            self.write(Event(at, run.box, run.run, Kind.DIED, data={"error": error, "settled": settled}))
         return len(dead)
 
     def _again(self, run: Run, at: datetime) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from sweeper.findings import DOUBLE, FOREIGN, TOGETHER, Finding, Span
@@ -38,9 +38,10 @@ def asked_for(start: str, end: str) -> Window | None:
     """The window of two ISO times (London's where they name no zone); None unless both can be read, in order."""
     try:
         one, other = (datetime.fromisoformat(text) for text in (start, end))
-    except ValueError:
+        one, other = (moment if moment.tzinfo else moment.replace(tzinfo=LONDON) for moment in (one, other))
+        one, other = one.astimezone(UTC), other.astimezone(UTC)
+    except (ValueError, OverflowError):
         return None
-    one, other = (moment if moment.tzinfo else moment.replace(tzinfo=LONDON) for moment in (one, other))
     if not (one < other and one.year in YEARS and other.year in YEARS):
         return None
     return Window(one, min(other, one + LONGEST))

@@ -1,8 +1,10 @@
 """What people may change: a book's and a publisher's particulars, and a count of the shelf."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import admin
+from django.contrib.admin.widgets import AutocompleteSelect
 from django.db.models import Model
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
@@ -52,6 +54,13 @@ class BookAdmin(Readable):
         obj.save(update_fields=form.changed_data if change else None)
 
 
+class ChosenBook(AutocompleteSelect):
+    """A book by its number; what is no number names no book, and the form says so."""
+
+    def optgroups(self, name: str, value: Sequence[str], attr: dict[str, Any] | None = None) -> Any:
+        return super().optgroups(name, [one for one in value if str(one).isdecimal()], attr)
+
+
 @admin.register(StockCount)
 class StockCountAdmin(Readable):
     """Added by whoever stood before the shelf; who and when are set here, not typed in. Then it stays as it was."""
@@ -65,6 +74,10 @@ class StockCountAdmin(Readable):
 
     def get_fields(self, request: HttpRequest, obj: Model | None = None) -> Fields:
         return ["book", "copies", *(["counted_by", moment("at")] if obj else [])]
+
+    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        kwargs["widget"] = ChosenBook(db_field, self.admin_site)
+        return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False

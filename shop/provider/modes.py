@@ -9,7 +9,6 @@ entry replaces the whole body, it is not merged into the one before.
 """
 
 import json
-import math
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -43,6 +42,7 @@ class Operation(StrEnum):
     LIST = "list"
 
 
+LONGEST = 31_536_000  # virtual seconds
 ONLY_CHARGES = frozenset({Mode.DECLINING, Mode.LATE})
 
 
@@ -134,11 +134,11 @@ def read_moment(text: object, where: str) -> datetime:
     """A virtual time from ISO 8601 with an offset, in UTC. Raise ControlError for anything else."""
     try:
         moment = datetime.fromisoformat(text) if isinstance(text, str) else None
-    except ValueError:
+        if moment is not None and moment.tzinfo is not None:
+            return moment.astimezone(UTC)
+    except (ValueError, OverflowError):
         moment = None
-    if moment is None or moment.tzinfo is None:
-        raise ControlError(f"{where} is an ISO 8601 time with its offset, for example 2026-02-11T21:50:00Z.")
-    return moment.astimezone(UTC)
+    raise ControlError(f"{where} is an ISO 8601 time with its offset, for example 2026-02-11T21:50:00Z.")
 
 
 def _entry(entry: object, where: str) -> Phase:
@@ -191,8 +191,8 @@ def _mode(value: object, where: str) -> Mode:
 
 
 def _seconds(value: object, where: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
-        raise ControlError(f"{where} is a number of virtual seconds, 0 or more.")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= LONGEST:
+        raise ControlError(f"{where} is a number of virtual seconds, 0 or more and at most {LONGEST}, a year.")
     return float(value)
 
 

@@ -147,6 +147,10 @@ def test_a_port_in_use_gives_another_port_and_says_so(folder: Path) -> None:
         ("MARLOW_TIME_SCALE", "fast", "MARLOW_TIME_SCALE"),
         ("MARLOW_TIME_SCALE", "0", "more than 0"),
         ("SWEEPER_STOP_ON_LOST_LEASE", "ture", "neither on nor off"),
+        ("LOCK_REDIS_URL", "http://x", "LOCK_REDIS_URL makes no sense"),
+        ("CELERY_BROKER_URL", "redis://127.0.0.1:1/0", "does not answer"),
+        ("DATABASE_URL", "postgres://u:p@127.0.0.1:1/x", "DATABASE_URL does not answer"),
+        ("DATABASE_URL", "postgres://u:p@h:99999/x", "DATABASE_URL makes no sense"),
     ],
 )
 def test_a_setting_that_makes_no_sense_is_a_clear_error(folder: Path, setting: str, value: str, says: str) -> None:

@@ -240,3 +240,20 @@ def test_of_two_who_dispatch_one_order_one_packs_it():
         results = boxes.run_behind(order, pack, pack)
     assert sorted(type(result) for result in results if result is not None) == [NotPaid]
     assert StockMovement.objects.filter(order=order).count() == 1
+
+
+@pytest.mark.parametrize("key", ["", "a b", "kéy", "a/b", "x" * 81, "nul\0"])
+def test_a_key_the_provider_would_not_take_holds_nothing(key: str) -> None:
+    """A copy held under it could never be asked about."""
+    book = make_book(1)
+    with pytest.raises(CheckoutError, match="letters, digits"):
+        hold(book, "Ada", StandingClock(), key, "W-1")
+    book.refresh_from_db()
+    assert book.stock == 1
+
+
+@pytest.mark.parametrize("buyer", ["", "x" * 121, "nul\0"])
+def test_a_buyer_without_a_printable_name_holds_nothing(buyer: str) -> None:
+    """The database would refuse it later, with worse words."""
+    with pytest.raises(CheckoutError, match="printable"):
+        hold(make_book(1), buyer, StandingClock(), "key-1", "W-1")

@@ -16,6 +16,9 @@ from sweeper.checks import safe_in_production, sweeper_settings
         ("SWEEPER_QUESTION", "ask", "lookup, cancel"),
         ("SWEEPER_TTL", 0.0, "above 0"),
         ("MARLOW_TIME_SCALE", -1.0, "above 0"),
+        ("SWEEPER_TTL", float("nan"), "above 0"),
+        ("PROVIDER_TIMEOUT", 1e308, "above 0"),
+        ("MARLOW_TCP_KEEPALIVES_IDLE", -1, "0 to 32767"),
     ],
 )
 def test_an_unknown_value_is_refused_with_the_known_ones(

@@ -95,6 +95,16 @@ def test_a_run_that_dies_keeps_the_count_of_what_it_settled(chronicle: Chronicle
     assert SweepRun.objects.get().settled == 3
 
 
+def test_a_run_found_dead_is_credited_with_what_it_settled(chronicle: Chronicle) -> None:
+    """It had no last word; its events are counted for it."""
+    run = new_run("m-1", "box-a")
+    chronicle.begin(run, WEDNESDAY)
+    chronicle.write(event(run, Kind.SETTLED, outcome="released"))
+    chronicle.write(event(run, Kind.SETTLED, outcome="released"))
+    chronicle.bury("box-a", WEDNESDAY)
+    assert SweepRun.objects.get().settled == 2
+
+
 def test_runs_found_open_when_their_box_starts_are_closed(chronicle: Chronicle) -> None:
     """Killed without a word, the run gets its last event from the box's next start; other boxes' are left alone."""
     chronicle.begin(new_run("m-1", "box-a"), WEDNESDAY)

@@ -58,7 +58,7 @@ def act(what: str, book: Book, turn: int, form: str) -> None:
         if what == "hold":
             hold(book, "Ada", CLOCK, key=uuid_ids(), reference=uuid_ids()[:20])
         elif what == "retry":  # boxes that retry at once send one key between them
-            hold(book, "Ada", CLOCK, key=f"{book.pk} {turn}", reference=uuid_ids()[:20])
+            hold(book, "Ada", CLOCK, key=f"{book.pk}-{turn}", reference=uuid_ids()[:20])
         elif what == "receive":
             receive(book, turn + 1, CLOCK)
         elif what == "send refunds":

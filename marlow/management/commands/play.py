@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError, InterfaceError
 from rich.console import Console
 
 from exercises.evening import Evening, EveningFailed
@@ -61,6 +62,8 @@ class Command(BaseCommand):
             sys.exit(130)
         except (EveningFailed, httpx.HTTPError) as failed:
             raise CommandError(f"The evening did not come to its end: {failed}") from failed
+        except (DatabaseError, InterfaceError) as gone:
+            raise CommandError(f"The evening did not come to its end: Postgres is gone ({gone}).") from gone
 
 
 def _control(body: dict[str, Any]) -> None:

@@ -11,6 +11,7 @@ from django.conf import settings
 from django.contrib.auth.models import Group, User
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError, InterfaceError
 
 from exercises import stage
 from exercises.scenarios import wednesday
@@ -31,10 +32,16 @@ class Command(BaseCommand):
             )
         start = wednesday.STARTS[options["start"]]
         try:
-            played_before = stage.demand_stage()
-            _demand_quiet_queues(played_before)
+            self._set(start)
         except stage.NotAStage as shop:
             raise CommandError(str(shop)) from shop
+        except redis.RedisError as down:
+            raise CommandError(f"A Redis of CELERY_BROKER_URL or LOCK_REDIS_URL does not answer: {down}") from down
+        except (DatabaseError, InterfaceError) as down:
+            raise CommandError(f"The Postgres of DATABASE_URL does not answer as it should: {down}") from down
+
+    def _set(self, start: datetime) -> None:
+        _demand_quiet_queues(stage.demand_stage())
         call_command("migrate", verbosity=0)
         stage.reset(
             start,
@@ -52,9 +59,9 @@ class Command(BaseCommand):
 def _logins() -> None:
     for name, group in LOGINS.items():
         user, made = User.objects.get_or_create(username=name, defaults={"is_staff": True})
+        user.set_password(PASSWORD)  # each time: the printed login works, whoever changed it
+        user.save()
         if made:
-            user.set_password(PASSWORD)
-            user.save()
             user.groups.add(Group.objects.get(name=group))
 
 

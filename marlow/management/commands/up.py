@@ -120,7 +120,10 @@ def _plant(tree: Tree, folder: Path, provider: int, web: int) -> None:
 @contextlib.contextmanager
 def _alone(folder: Path) -> Iterator[None]:
     """One `up` a state folder. The lock is the kernel's and goes with the process, however it ends."""
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as unusable:
+        raise ServerError(f"{folder} can't be made ({unusable.strerror}): set MARLOW_STATE_DIR.") from unusable
     with (folder / "up.lock").open("a") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
