@@ -33,8 +33,9 @@ check: setup  ## style, types, layers and migrations
 	$(BIN)/lint-imports
 	$(BIN)/python -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
 
-test: check  ## all of check, then the tests (ALL=1: the whole evening from 20:50 too, four minutes more)
-	$(BIN)/python -m pytest -n 2 --dist loadgroup $(if $(ALL),,-m "not slow") $(PYTEST_ARGS)
+test: check  ## all of check, then the tests, the live evenings alone (ALL=1: the whole one from 20:50 too)
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not live" $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -m "live$(if $(ALL),, and not slow)" $(PYTEST_ARGS)
 
 lock: .venv/.ready  ## write the requirements' lock files anew
 	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate -o requirements.txt requirements.in

@@ -7,7 +7,7 @@ went on promising two.
 From 21:50:00 the fourteen rows lie there already. From 20:50:00 they come about by themselves: one checkout in five
 meets an answer that takes longer than the ten seconds it waits.
 
-Live margins. Box A's clock is four virtual seconds behind box B's, and the clock is started two seconds past the
+Live margins. Box A's clock is 3.5 virtual seconds behind box B's, and the clock is started 1.5 seconds past the
 mark: so A comes two seconds after B, and B's key, set that moment after B's cron, outlives B's own next cron by it
 and is gone when A asks.
 Answers come 9.7 seconds apart: row 12 is settled well before A reads its list, row 13 well after, and a box that
@@ -34,14 +34,14 @@ LAST_CURTAIN = datetime(2026, 2, 11, 21, 53, 55, tzinfo=UTC)  # the clock stops 
 FRIDAY = datetime(2026, 2, 13, 10, 0, tzinfo=UTC)
 STARTS = {"21:50": START, "20:50": START_OF_EVENING}
 
-CLOCK_OFFSETS = {"box-a": -4.0, "box-b": 0.0}  # virtual seconds
-AHEAD = 2.0  # virtual seconds past the start at which the clock begins to run
+CLOCK_OFFSETS = {"box-a": -3.5, "box-b": 0.0}  # virtual seconds
+AHEAD = 1.5  # virtual seconds past the start at which the clock begins to run
 ROWS = 14
 FIRST_ROW = datetime(2026, 2, 11, 20, 52, 30, tzinfo=UTC)
 ROW_EVERY = timedelta(seconds=250)
 ORDER_EVERY = 50.0  # virtual seconds between two checkouts
 ANSWER_SLOW = 14.0  # virtual seconds: well past the ten the client waits, also for a client that wakes late
-JUST_INSIDE = {"mode": "slow", "latency": 8.9, "spacing": 9.7}  # the client waits ten
+JUST_INSIDE = {"mode": "slow", "latency": 8.0, "spacing": 9.7}  # the client waits ten
 NOVEL = "The Lighthouse Ledger"
 
 CATALOGUE = [

@@ -14,6 +14,8 @@ pytestmark = pytest.mark.django_db
         "/admin/sweeper/event/?order=%00",
         "/admin/shop/order/?status__exact=%00",
         "/admin/shop/fence/%00/change/",
+        "/admin/shop/shelf/?q=%00",
+        "/admin/sweeper/timeline/?order=%00",
         "/admin/autocomplete/?app_label=shop&model_name=order&field_name=book&term=%00",
     ],
 )

@@ -211,9 +211,7 @@ def test_every_cell_of_a_list_names_its_column_for_the_phone(student, wednesday)
     [
         {"p": "soon"},
         {"p": "-1"},
-        {"q": "\x00"},
         {"q": "%' or 1=1 --"},
-        {"order": "\x00"},
         {"order": "x" * 5000},
         {"book": "9" * 40},
         {"book": "²"},
