@@ -19,6 +19,7 @@ from shop.provider.client import HttpProvider
 from shop.shelf import totals
 from sweeper import box
 from sweeper.chronicle import Chronicle
+from sweeper.events import Event as JournalEvent
 from sweeper.models import Event, SweepRun
 from tests.fakes import make_book, make_order
 from tests.servers.provider_fixture import ProviderProcess, running_provider
@@ -214,14 +215,14 @@ class EndSessionAt:
         self.plain = Chronicle.write
         plain, reference = self.plain, self.reference
 
-        def write(chronicle, event):  # type: ignore[no-untyped-def]
+        def write(chronicle: Chronicle, event: JournalEvent) -> None:
             plain(chronicle, event)
             if event.kind == "settling" and event.order == reference:
                 pid = connection.connection.info.backend_pid
                 with connections["journal"].cursor() as cursor:
                     cursor.execute("select pg_terminate_backend(%s, 2000)", (pid,))
 
-        Chronicle.write = write  # type: ignore[method-assign]
+        Chronicle.write = write  # type: ignore[method-assign]  # put back on leaving
 
     def __exit__(self, *error: object) -> None:
-        Chronicle.write = self.plain  # type: ignore[method-assign]
+        Chronicle.write = self.plain  # type: ignore[method-assign]  # put back on leaving
