@@ -63,6 +63,7 @@ if DEMO and (STATE_DIR / "demo" / "addresses.json").exists():
     _running = json.loads((STATE_DIR / "demo" / "addresses.json").read_text())
     os.environ.setdefault("MARLOW_CLOCK_FILE", _running["MARLOW_CLOCK_FILE"])
 
+
 # --- Servers ------------------------------------------------------------------------------------------------------
 # URLs. Celery's broker and the Redis that holds locks are two servers: whoever breaks one must not break the other.
 DATABASE_URL = env.str(
@@ -73,6 +74,11 @@ CELERY_BROKER_URL = env.str(
     "CELERY_BROKER_URL", default=_running.get("CELERY_BROKER_URL", "redis://127.0.0.1:6379/0")
 )
 LOCK_REDIS_URL = env.str("LOCK_REDIS_URL", default=_running.get("LOCK_REDIS_URL", "redis://127.0.0.1:6380/0"))
+# Several, separated by commas; only the lock that stands on them reads them.
+LOCK_REDLOCK_URLS = env.str("LOCK_REDLOCK_URLS", default=_running.get("LOCK_REDLOCK_URLS", ""))
+LOCK_REDLOCK_TIMEOUT = env.float("LOCK_REDLOCK_TIMEOUT", default=0.2)  # real seconds a node has to answer
+LOCK_ETCD_URLS = env.str("LOCK_ETCD_URLS", default=_running.get("LOCK_ETCD_URLS", ""))
+LOCK_ZOOKEEPER_HOSTS = env.str("LOCK_ZOOKEEPER_HOSTS", default=_running.get("LOCK_ZOOKEEPER_HOSTS", ""))
 PROVIDER_URL = env.str("PROVIDER_URL", default=_running.get("PROVIDER_URL", "http://127.0.0.1:8001"))
 # How long Postgres keeps the session of a box that vanished (seconds): idle + interval x count, and
 # `tcp_user_timeout` (seconds) for a reply that is never acknowledged. Both, or one of the two cases has no bound.
@@ -93,6 +99,7 @@ SWEEPER_LOCK = env.str("SWEEPER_LOCK", default=_running.get("SWEEPER_LOCK", "pos
 SWEEPER_SETTLE = env.str("SWEEPER_SETTLE", default=_running.get("SWEEPER_SETTLE", "guarded"))
 SWEEPER_QUESTION = env.str("SWEEPER_QUESTION", default=_running.get("SWEEPER_QUESTION", "cancel"))  # lookup | cancel
 SWEEPER_STOP_ON_LOST_LEASE = env.bool("SWEEPER_STOP_ON_LOST_LEASE", default=True)
+SWEEPER_RENEW_LEASE = env.bool("SWEEPER_RENEW_LEASE", default=False)  # beside the run, for locks that can
 SWEEPER_TTL = env.float("SWEEPER_TTL", default=120.0)  # lease of the locks that have one, virtual seconds
 SWEEPER_EVERY = env.float("SWEEPER_EVERY", default=120.0)  # both boxes' schedule and the slot, virtual seconds
 SWEEPER_PENDING_FOR = env.float("SWEEPER_PENDING_FOR", default=120.0)  # age at which a row is swept, virtual seconds

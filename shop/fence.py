@@ -1,6 +1,6 @@
 """What a write must find true besides the row's own state: the fence's token, and the session that took the lock."""
 
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 from django.db import connection, transaction
 from django.db.models import Func, Model, QuerySet, TextField, Value
@@ -36,25 +36,41 @@ def raise_fence(name: str, token: int) -> None:
             raise StaleToken(name, token, Fence.objects.get(name=name).token)
 
 
+def raise_then_read(permit: Permit, rows: QuerySet[Rows]) -> list[Rows]:
+    """The list as it stands once every smaller token is barred. Raises NotFenced, StaleToken."""
+    raise_fence(permit.fence, demand_token(permit))
+    return list(rows)
+
+
+def demand_token(permit: Permit) -> int:
+    """Raises NotFenced where the permit has no token or no fence to show it to."""
+    if permit.token is None or not permit.fence:
+        raise NotFenced(
+            "A fenced write needs a token and a fence, and the permit has none: "
+            "take a lock that mints tokens, or settle guarded."
+        )
+    return permit.token
+
+
 def pass_fence(permit: Permit) -> None:
     """update shop_fence set token = :token where name = :name and token = :token, first in its transaction.
 
     An update that changes nothing is meant: it locks the row to the commit, so that nobody can raise the fence
     between this look and our write. A select, locked for key share or not, would let them.
     """
-    if permit.token is None or not permit.fence:
-        raise NotFenced(
-            "A fenced write needs a token and a fence, and the permit has none: "
-            "take a lock that mints tokens, or settle guarded."
-        )
-    fence = Fence.objects.filter(name=permit.fence)
-    if in_session(fence.filter(token=permit.token), permit).update(token=permit.token):
+    token, fence = demand_token(permit), Fence.objects.filter(name=permit.fence)
+    if in_session(fence.filter(token=token), permit).update(token=token):
         return
     demand_session(permit)
-    highest = fence.values_list("token", flat=True).first()
+    refuse(permit, token)
+
+
+def refuse(permit: Permit, token: int) -> NoReturn:
+    """Raise StaleToken with what the fence says, or NotFenced where there is none."""
+    highest = Fence.objects.filter(name=permit.fence).values_list("token", flat=True).first()
     if highest is None:
         raise NotFenced(f"Fence {permit.fence} was never raised: call raise_fence before reading the list.")
-    raise StaleToken(permit.fence, permit.token, highest)
+    raise StaleToken(permit.fence, token, highest)
 
 
 # --- The session that took the lock -------------------------------------------------------------------------------

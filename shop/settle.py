@@ -24,9 +24,9 @@ from enum import StrEnum
 from typing import Any
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, QuerySet
 
-from shop.fence import demand_session, in_session, pass_fence
+from shop.fence import demand_session, in_session, pass_fence, raise_then_read
 from shop.models import Book, Order, Settlement
 from shop.permit import Permit
 from shop.refunds import owe, owed
@@ -184,17 +184,14 @@ def refund_fenced_guarded(order: Order, permit: Permit, amount_minor: int, why: 
 
 @dataclass(frozen=True)
 class Form:
-    """One way to write to an order, by its name in `SWEEPER_SETTLE`."""
+    """One way to write to an order, by its name in `SWEEPER_SETTLE`; `read` gives the list to work on."""
 
     name: str
     complete: Callable[[Order, Permit], Result]
     release: Callable[[Order, Permit], Result]
     refund: Callable[[Order, Permit, int, str], Result]
-
-    @property
-    def fenced(self) -> bool:
-        """Whether the permit must carry a token and `raise_fence` must come before the list is read."""
-        return "fenced" in self.name
+    read: Callable[[Permit, QuerySet[Order]], list[Order]] = lambda permit, rows: list(rows)
+    fenced: bool = False  # whether the permit must carry a token
 
 
 FORMS: dict[str, Form] = {
@@ -202,8 +199,15 @@ FORMS: dict[str, Form] = {
     for form in (
         Form("unguarded", complete_unguarded, release_unguarded, refund_unguarded),
         Form("guarded", complete_guarded, release_guarded, refund_guarded),
-        Form("fenced", complete_fenced, release_fenced, refund_fenced),
-        Form("fenced+guarded", complete_fenced_guarded, release_fenced_guarded, refund_fenced_guarded),
+        Form("fenced", complete_fenced, release_fenced, refund_fenced, raise_then_read, fenced=True),
+        Form(
+            "fenced+guarded",
+            complete_fenced_guarded,
+            release_fenced_guarded,
+            refund_fenced_guarded,
+            raise_then_read,
+            fenced=True,
+        ),
     )
 }
 

@@ -1,6 +1,8 @@
 """The sweeper on real servers, put together from the settings. The one place where they meet."""
 
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 
@@ -9,16 +11,16 @@ from django.core.checks import Error
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, connections
 
-from marlow.clock import live
+from marlow.clock import Clock, live
 from shop.provider.client import HttpProvider
 from shop.settle import FORMS
-from sweeper.checks import sweeper_settings
+from sweeper.checks import several, sweeper_settings
 from sweeper.chronicle import Chronicle
 from sweeper.events import Event, Kind
 from sweeper.journal import AlreadyRun, Run
 from sweeper.locks import LOCKS, build
-from sweeper.locks.base import Ports
-from sweeper.locks.live import LivePostgres, LiveRedis
+from sweeper.locks.live import Addresses, open_ports
+from sweeper.locks.ports import Ports
 from sweeper.reconcile import Reconciled, reconcile
 from sweeper.sweep import Rules, sweep
 
@@ -59,17 +61,7 @@ def sweep_once(message: str) -> int:
         journal.begin(run, clock.now())
     except AlreadyRun:
         return 0
-    redis = LiveRedis(settings.LOCK_REDIS_URL, clock)
-    ports = Ports(
-        clock=clock,
-        box=run.box,
-        run=str(run.run),
-        every=settings.SWEEPER_EVERY,
-        redis=redis,
-        postgres=LivePostgres(),
-        new_value=lambda: uuid.uuid4().hex,
-    )
-    try:
+    with _ports(run.lock, run.box, str(run.run), clock) as ports:
         _reach_the_shop(run, journal)
         with provider() as asked:
             return sweep(
@@ -81,8 +73,28 @@ def sweep_once(message: str) -> int:
                 journal=journal,
                 rules=rules(),
             )
-    finally:
-        redis.close()
+
+
+@contextmanager
+def _ports(lock: str, box: str, run: str, clock: Clock) -> Iterator[Ports]:
+    """What this lock may need of the world, as the settings name it."""
+    addresses = Addresses(
+        redis=settings.LOCK_REDIS_URL,
+        redlock=several(settings.LOCK_REDLOCK_URLS),
+        redlock_timeout=settings.LOCK_REDLOCK_TIMEOUT,
+        etcd=several(settings.LOCK_ETCD_URLS),
+        zookeeper=settings.LOCK_ZOOKEEPER_HOSTS,
+    )
+    ports = Ports(
+        clock=clock,
+        box=box,
+        run=run,
+        every=settings.SWEEPER_EVERY,
+        new_value=lambda: uuid.uuid4().hex,
+        renew=settings.SWEEPER_RENEW_LEASE,
+    )
+    with open_ports(LOCKS[lock].server, ports, addresses, ttl=settings.SWEEPER_TTL) as opened:
+        yield opened
 
 
 def _reach_the_shop(run: Run, journal: Chronicle) -> None:
@@ -107,13 +119,12 @@ def open_box() -> int:
     Raises ImproperlyConfigured for settings, LockUnavailable or a database error for a server that does not answer.
     """
     demand_known_settings()
-    redis = LiveRedis(settings.LOCK_REDIS_URL, live())
+    lock, box, clock = settings.SWEEPER_LOCK, settings.MARLOW_BOX, live()
     try:
-        if LOCKS[settings.SWEEPER_LOCK].server == "redis":
-            redis.get("lock:sweeper")
-        return chronicle().bury(settings.MARLOW_BOX, live().now())
+        with _ports(lock, box, "opening", clock) as ports:
+            build(lock, ports).demand_server(rules().job)
+        return chronicle().bury(box, clock.now())
     finally:
-        redis.close()
         connections.close_all()
 
 

@@ -8,6 +8,7 @@ from django.core.checks import CheckMessage, Error, Warning, register
 
 from shop.settle import FORMS
 from sweeper.locks import LOCKS
+from sweeper.locks.base import Renewal
 
 QUESTIONS = ("lookup", "cancel")
 LONGEST = 31_536_000  # virtual seconds: a year
@@ -17,6 +18,17 @@ KEEPALIVES = (
     "MARLOW_TCP_KEEPALIVES_COUNT",
     "MARLOW_TCP_USER_TIMEOUT",
 )
+
+# What a lock's server is named by: the setting, what must stand there, and an example.
+NAMED_SERVERS = {
+    "redlock": (
+        "LOCK_REDLOCK_URLS",
+        "an odd number of different, independent Redis servers, three or more",
+        "redis://one:6379/0,redis://two:6379/0,redis://three:6379/0",
+    ),
+    "etcd": ("LOCK_ETCD_URLS", "the client URLs of its members", "http://one:2379,http://two:2379"),
+    "zookeeper": ("LOCK_ZOOKEEPER_HOSTS", "the addresses of its servers", "one:2181,two:2181"),
+}
 
 
 @register()
@@ -33,7 +45,8 @@ def sweeper_settings(app_configs: Any = None, **kwargs: Any) -> list[CheckMessag
         if value not in known
     ]
     if not found:
-        found += _pair(settings.SWEEPER_LOCK, settings.SWEEPER_SETTLE)
+        found += _pair(settings.SWEEPER_LOCK, settings.SWEEPER_SETTLE) + _renewal(settings.SWEEPER_LOCK)
+        found += _addresses(LOCKS[settings.SWEEPER_LOCK].server)
     return found + _numbers() + _servers()
 
 
@@ -69,6 +82,37 @@ def _pair(lock: str, settle: str) -> list[CheckMessage]:
     return []
 
 
+def several(addresses: str) -> tuple[str, ...]:
+    """A setting that names several, separated by commas."""
+    return tuple(each.strip() for each in addresses.split(",") if each.strip())
+
+
+def _renewal(lock: str) -> list[CheckMessage]:
+    if settings.SWEEPER_RENEW_LEASE and LOCKS[lock].renewal is Renewal.NEVER:
+        renewed = ", ".join(name for name, strategy in LOCKS.items() if strategy.renewal is Renewal.OPTIONAL)
+        return [
+            Error(
+                f"SWEEPER_RENEW_LEASE is on, but the lock {lock!r} has no lease that can be renewed.",
+                hint=f"Set SWEEPER_RENEW_LEASE=0, or SWEEPER_LOCK to one of: {renewed}.",
+                id="sweeper.E007",
+            )
+        ]
+    return []
+
+
+def _addresses(server: str) -> list[CheckMessage]:
+    """The servers of the lock that is set are named; whether they answer is for worker start to say."""
+    if server not in NAMED_SERVERS:
+        return []
+    name, wanted, example = NAMED_SERVERS[server]
+    urls = several(getattr(settings, name))
+    odd = len(urls) >= 3 and len(urls) % 2 == 1 and len(set(urls)) == len(urls)
+    if odd or (urls and server != "redlock"):
+        return []
+    said = f"{name} is {getattr(settings, name)!r}; the lock {settings.SWEEPER_LOCK!r} needs {wanted}."
+    return [Error(said, hint=f"Set {name} like {example}.", id="sweeper.E008")]
+
+
 def _numbers() -> list[CheckMessage]:
     durations = (
         "SWEEPER_TTL",
@@ -77,6 +121,7 @@ def _numbers() -> list[CheckMessage]:
         "SWEEPER_TIME_LIMIT",
         "SWEEPER_RECONCILE_EVERY",
         "PROVIDER_TIMEOUT",
+        "LOCK_REDLOCK_TIMEOUT",
         "MARLOW_TIME_SCALE",
     )
     found: list[CheckMessage] = [

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from sweeper.locks.base import Postgres
+from sweeper.locks.ports import Postgres
 
 # In: job, slot, box, run, time. A row comes back for the elected run alone; committed by itself, for a second insert
 # waits on an uncommitted first one.

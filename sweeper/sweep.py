@@ -10,14 +10,13 @@ from typing import Any
 
 from marlow.clock import Clock
 from shop.decide import carry_out, decide
-from shop.fence import raise_fence
 from shop.models import Order
 from shop.permit import Permit, SessionLost, StaleToken
 from shop.provider.answers import Answer, Provider
 from shop.settle import Form, Result
 from sweeper.events import Event, Kind
 from sweeper.journal import Journal, Run
-from sweeper.locks.base import Lease, Lock, Refusal
+from sweeper.locks.base import Lease, Lock, Refusal, Release, Released
 
 
 @dataclass(frozen=True)
@@ -32,6 +31,15 @@ class Rules:
 
 class LeaseLost(Exception):
     """The run learned that its lock is no longer its own, and was told to stop then."""
+
+
+class LockMislaid(Exception):
+    """A lock that nothing but its own session can end was gone when it was to be let go."""
+
+
+# What became of one row: the event that says so, and its particulars. Noted once the row's claim is committed.
+Outcome = tuple[Kind, dict[str, Any]]
+ELSEWHERE: Outcome = (Kind.SKIPPED, {"why": "another worker has it, or has settled it"})
 
 
 def sweep(
@@ -69,7 +77,7 @@ class _Sweep:
     def _work_then_release(self, lease: Lease) -> None:
         ending = Kind.FINISHED
         try:
-            deadline = lease.deadline.isoformat() if lease.deadline else None
+            deadline = lease.deadline.isoformat() if lease.deadline and lease.end_renewal is None else None
             self._note(Kind.ACQUIRED, token=lease.token, holder=lease.holder, deadline=deadline)
             self._work(lease)
         except (LeaseLost, SessionLost, StaleToken) as lost:
@@ -80,6 +88,8 @@ class _Sweep:
         finally:
             release = lease.release()
             self._note(Kind.RELEASED, released=str(release.released), deleted=release.deleted)
+        if ending is Kind.FINISHED:
+            _demand_it_was_ours(lease, release)
         self._note(ending, settled=self.settled)
 
     def _work(self, lease: Lease) -> None:
@@ -91,41 +101,36 @@ class _Sweep:
             fence=self.rules.job if self.form.fenced else "",
             token=lease.token,
         )
-        if self.form.fenced and lease.token is not None:
-            raise_fence(self.rules.job, lease.token)
-        for order in self._list():
+        for order in self._list(permit):
             self._demand(lease)
             with lease.claim(order) as claimed:
-                if claimed:
-                    self._handle(order, lease, permit)
-                else:
-                    self._note(Kind.SKIPPED, order=order.reference, why="held by another worker")
+                kind, particulars = self._handle(order, lease, permit) if claimed else ELSEWHERE
+            self.settled += kind is Kind.SETTLED
+            self._note(kind, order=order.reference, **particulars)
 
-    def _list(self) -> list[Order]:
-        """Pending for longer than the rule says, oldest first."""
+    def _list(self, permit: Permit) -> list[Order]:
+        """Pending for longer than the rule says, oldest first; behind the fence, where the form has one."""
         old = self.clock.now() - timedelta(seconds=self.rules.pending_for)
         pending = Order.objects.filter(status=Order.Status.PENDING, created_at__lt=old)
-        orders = list(pending.order_by("created_at", "id"))
+        orders = self.form.read(permit, pending.order_by("created_at", "id"))
         self._note(Kind.LISTED, rows=len(orders), orders=[order.reference for order in orders])
         return orders
 
-    def _handle(self, order: Order, lease: Lease, permit: Permit) -> None:
+    def _handle(self, order: Order, lease: Lease, permit: Permit) -> Outcome:
         answer = self._ask(order)
         if not answer.known:
-            self._note(Kind.SKIPPED, order=order.reference, why=f"no answer: {answer.why}"[:200])
-            return
+            return Kind.SKIPPED, {"why": f"no answer: {answer.why}"[:200]}
         self._demand(lease)
         decision = decide(order, answer)
-        reference, outcome = order.reference, str(decision.outcome)
-        self._note(Kind.SETTLING, order=reference, token=permit.token, outcome=outcome)
+        outcome = str(decision.outcome)
+        self._note(Kind.SETTLING, order=order.reference, token=permit.token, outcome=outcome)
         match carry_out(decision, order, permit, self.form):
             case Result.DONE:
-                self.settled += 1
-                self._note(Kind.SETTLED, order=reference, token=permit.token, outcome=outcome)
+                return Kind.SETTLED, {"token": permit.token, "outcome": outcome}
             case Result.OWED:
-                self._note(Kind.OWED, order=reference, amount_minor=decision.amount_minor, why=decision.why)
+                return Kind.OWED, {"amount_minor": decision.amount_minor, "why": decision.why}
             case Result.UNTOUCHED:
-                self._note(Kind.UNTOUCHED, order=reference, outcome=outcome)
+                return Kind.UNTOUCHED, {"outcome": outcome}
 
     def _ask(self, order: Order) -> Answer:
         self._note(Kind.ASKED, order=order.reference, question=self.run.question)
@@ -143,3 +148,12 @@ class _Sweep:
         kept = {name: value for name, value in data.items() if value not in ("", None)}
         event = Event(self.clock.now(), self.run.box, self.run.run, kind, order, answer, token, kept)
         self.journal.write(event)
+
+
+def _demand_it_was_ours(lease: Lease, release: Release) -> None:
+    """An unlock that answers "not yours" is an error where no clock can have ended the lock."""
+    if lease.session is not None and release.released is Released.NOT_OURS:
+        raise LockMislaid(
+            "The lock was no longer this session's when it was to be let go: somebody else may have held it "
+            "meanwhile. Look for a pooler in transaction mode, or a connection that was opened anew."
+        )

@@ -10,6 +10,7 @@ class NoLock(Lock):
     excludes = False
     mints_token = False
     expires = False
+    outlives_holder = False
 
     def acquire(self, name: str, ttl: float) -> Lease | Refusal:
         return Lease(holder=self.ports.run)

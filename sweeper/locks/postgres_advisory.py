@@ -2,7 +2,8 @@
 
 import hashlib
 
-from sweeper.locks.base import Lease, Lock, LockUnavailable, Ports, Postgres, Refusal, Release, Released
+from sweeper.locks.base import Lease, Lock, Refusal, Release, Released
+from sweeper.locks.ports import LockUnavailable, Ports, Postgres
 
 # In: key, run. Takes the lock and marks this session as the one that took it for this run. Out: the run if the lock
 # was granted, null if another session has it or if this session still bears a mark: the lock is re-entrant, so a
@@ -39,14 +40,14 @@ class AdvisoryLease(Lease):
         self.postgres: Postgres = ports.postgres
         self.key = key
 
-    def still_held(self) -> bool:
+    def believes(self) -> bool:
         """Whether the connection that works is still the session that took the lock."""
         try:
             return self.postgres.row(MARKED) == (self.session,)
         except LockUnavailable:
             return False
 
-    def release(self) -> Release:
+    def let_go(self) -> Release:
         """An unlock that does not answer true is reported, never ignored: the session was not ours any more."""
         try:
             row = self.postgres.row(LET_GO, (self.session, self.key))
@@ -60,18 +61,26 @@ class PostgresAdvisory(Lock):
     """Promises that no other session holds the lock for as long as this session lives. No expiry, no clock.
 
     An overrunning or paused run keeps it, and the next one is refused. Broken by: a pooler in transaction mode
-    (acquire and release reach different sessions), and a connection that is silently opened anew. The second is
-    caught: every settle's first update demands the session's mark. When a box loses power the lock stays until the
-    server notices: see the keepalive settings.
+    (acquire and release reach different sessions; a box refuses to start behind one it can tell), and a connection
+    that is silently opened anew. The second is caught: every settle's first update demands the session's mark. When a
+    box loses power the lock stays until the server notices: see the keepalive settings.
     """
 
     name = "postgres-advisory"
     excludes = True
     mints_token = False
     expires = False
+    outlives_holder = False
 
     def acquire(self, name: str, ttl: float) -> Lease | Refusal:
         key = key_of(name)
         if self.ports.postgres.row(TAKE, (key, self.ports.run)) == (self.ports.run,):
             return AdvisoryLease(self.ports, key)
         return Refusal()
+
+    def demand_server(self, name: str) -> None:
+        if pooled := self.ports.postgres.pooler():
+            raise LockUnavailable(
+                f"postgres-advisory needs a session of its own, and {pooled}. Point DATABASE_URL at Postgres itself, "
+                "at a pooler in session mode, or choose another SWEEPER_LOCK."
+            )

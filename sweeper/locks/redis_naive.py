@@ -2,7 +2,8 @@
 
 from datetime import datetime
 
-from sweeper.locks.base import Lease, Lock, LockUnavailable, Ports, Refusal, Release, Released
+from sweeper.locks.base import Lease, Lock, Refusal, Release, Released
+from sweeper.locks.ports import LockUnavailable, Ports
 
 
 class NaiveLease(Lease):
@@ -10,7 +11,7 @@ class NaiveLease(Lease):
         super().__init__(ports.box, clock=ports.clock, deadline=deadline)
         self.redis, self.key = ports.redis, key
 
-    def release(self) -> Release:
+    def let_go(self) -> Release:
         """Delete whatever lies under the key. It may be anybody's by now, and nothing here can tell."""
         try:
             deleted = self.redis.delete(self.key)
@@ -30,6 +31,7 @@ class RedisNaive(Lock):
     excludes = True
     mints_token = False
     expires = True
+    outlives_holder = True
     server = "redis"
 
     def acquire(self, name: str, ttl: float) -> Lease | Refusal:
@@ -37,3 +39,6 @@ class RedisNaive(Lock):
         if self.ports.redis.set_if_absent(key, self.ports.box, ttl):
             return NaiveLease(self.ports, key, deadline)
         return Refusal(self.ports.redis.get(key) or "")
+
+    def demand_server(self, name: str) -> None:
+        self.ports.redis.get(f"lock:{name}")

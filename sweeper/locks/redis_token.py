@@ -2,7 +2,9 @@
 
 from datetime import datetime
 
-from sweeper.locks.base import Lease, Lock, LockUnavailable, Ports, Refusal, Release, Released
+from sweeper.locks.base import Lease, Lock, Refusal, Release, Released, Renewal
+from sweeper.locks.ports import LockUnavailable, Ports
+from sweeper.locks.renewal import keep
 
 
 class TokenLease(Lease):
@@ -10,7 +12,10 @@ class TokenLease(Lease):
         super().__init__(ports.box, clock=ports.clock, deadline=deadline)
         self.redis, self.key, self.value = ports.redis, key, value
 
-    def release(self) -> Release:
+    def renew(self, ttl: float) -> bool:
+        return self.redis.expire_if_equal(self.key, self.value, ttl)
+
+    def let_go(self) -> Release:
         try:
             deleted = self.redis.delete_if_equal(self.key, self.value)
         except LockUnavailable:
@@ -22,13 +27,16 @@ class RedisToken(Lock):
     """Promises what `redis-naive` does, and that a release never removes somebody else's key.
 
     Still broken by: a run longer than the lease, a pause past it, and the same failover. The value is no fencing
-    token: it is random, so nothing can tell an older one from a newer one.
+    token: it is random, so nothing can tell an older one from a newer one. May be renewed beside the run, which mends
+    the first of these and none of the others: see `renewal`.
     """
 
     name = "redis-token"
     excludes = True
     mints_token = False
     expires = True
+    outlives_holder = True
+    renewal = Renewal.OPTIONAL
     server = "redis"
 
     def acquire(self, name: str, ttl: float) -> Lease | Refusal:
@@ -40,8 +48,12 @@ class RedisToken(Lock):
             self._take_back(key, value)
             raise
         if granted:
-            return TokenLease(self.ports, key, value, deadline)
-        return Refusal((self.ports.redis.get(key) or "").partition(":")[0])
+            lease = TokenLease(self.ports, key, value, deadline)
+            return keep(lease, ttl, self.ports) if self.ports.renew else lease
+        return Refusal((self.ports.redis.get(key) or "").rpartition(":")[0])
+
+    def demand_server(self, name: str) -> None:
+        self.ports.redis.get(f"lock:{name}")
 
     def _take_back(self, key: str, value: str) -> None:
         """The SET's answer never came; it may have landed. Ours is the only key this can remove."""

@@ -16,6 +16,7 @@ class Slot(Lock):
     excludes = False
     mints_token = True
     expires = False
+    outlives_holder = False
 
     def acquire(self, name: str, ttl: float) -> Lease | Refusal:
         now = self.ports.clock.now()

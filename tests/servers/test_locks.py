@@ -13,8 +13,9 @@ from django.db import connection, connections
 from marlow.clock import RealClock, StandingClock, real_sleep, wait_until
 from marlow.servers.redis import EmbeddedRedis
 from sweeper.locks import LOCKS, build
-from sweeper.locks.base import Lease, LockUnavailable, Ports, Refusal, Released
+from sweeper.locks.base import Lease, Refusal, Released
 from sweeper.locks.live import LivePostgres, LiveRedis
+from sweeper.locks.ports import LockUnavailable, Ports
 from sweeper.locks.postgres_advisory import AdvisoryLease, key_of
 from tests.fakes import WEDNESDAY, Boxes
 

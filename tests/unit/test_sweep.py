@@ -12,7 +12,8 @@ from shop.provider.answers import Answer, Verdict
 from shop.settle import FORMS
 from sweeper.events import Kind
 from sweeper.journal import Memory, Run
-from sweeper.locks.base import Lease, Lock, LockUnavailable, Refusal, Release, Released
+from sweeper.locks.base import Lease, Lock, Refusal, Release, Released
+from sweeper.locks.ports import LockUnavailable
 from sweeper.sweep import Rules, sweep
 from tests.fakes import UNKNOWN, WEDNESDAY, ScriptedProvider, StandingClock, make_book, make_order
 

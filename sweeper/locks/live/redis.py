@@ -1,14 +1,16 @@
-"""The ports over real servers."""
+"""One Redis, asked once."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import TypeVar
 
 import redis
-from django.db import DatabaseError, InterfaceError, connections
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from marlow.clock import Clock
-from sweeper.locks.base import LockUnavailable
+from sweeper.locks.ports import LockUnavailable
+
+Answer = TypeVar("Answer")
 
 # KEYS[1]: the lock's key; ARGV[1]: our value. 1 if the key was ours and is gone now, 0 if nothing was done.
 COMPARE_AND_DELETE = """
@@ -17,10 +19,23 @@ if redis.call("get", KEYS[1]) == ARGV[1] then
 end
 return 0
 """
+# KEYS[1]: the lock's key; ARGV[1]: our value; ARGV[2]: milliseconds. 1 if the key was ours and lives so long from now
+# on, 0 if nothing was done.
+COMPARE_AND_EXPIRE = """
+if redis.call("get", KEYS[1]) == ARGV[1] then
+    return redis.call("pexpire", KEYS[1], ARGV[2])
+end
+return 0
+"""
+
+
+def milliseconds(clock: Clock, ttl: float) -> int:
+    """A virtual duration as Redis takes it."""
+    return max(1, round(clock.real(ttl) * 1000))
 
 
 class LiveRedis:
-    """One Redis, asked once: a client that retries by itself can answer "taken" about our own key.
+    """A client that retries by itself can answer "taken" about our own key, so this one does not.
 
     `timeout` is in real seconds, for the network is not on the shop's clock.
     """
@@ -34,11 +49,12 @@ class LiveRedis:
             socket_connect_timeout=timeout,
             retry=Retry(NoBackoff(), 0),
         )
-        self.script = self.client.register_script(COMPARE_AND_DELETE)
+        self.comparing_delete = self.client.register_script(COMPARE_AND_DELETE)
+        self.comparing_expire = self.client.register_script(COMPARE_AND_EXPIRE)
 
     def set_if_absent(self, key: str, value: str, ttl: float) -> bool:
-        milliseconds = max(1, round(self.clock.real(ttl) * 1000))
-        return bool(self._ask(lambda: self.client.set(key, value, nx=True, px=milliseconds)))
+        lives = milliseconds(self.clock, ttl)
+        return bool(self._ask(lambda: self.client.set(key, value, nx=True, px=lives)))
 
     def get(self, key: str) -> str | None:
         value = self._ask(lambda: self.client.get(key))
@@ -48,29 +64,17 @@ class LiveRedis:
         return bool(self._ask(lambda: self.client.delete(key)))
 
     def delete_if_equal(self, key: str, value: str) -> bool:
-        return bool(self._ask(lambda: self.script(keys=[key], args=[value])))
+        return bool(self._ask(lambda: self.comparing_delete(keys=[key], args=[value])))
+
+    def expire_if_equal(self, key: str, value: str, ttl: float) -> bool:
+        lives = milliseconds(self.clock, ttl)
+        return bool(self._ask(lambda: self.comparing_expire(keys=[key], args=[value, lives])))
 
     def close(self) -> None:
         self.client.close()
 
-    def _ask(self, question: Any) -> Any:
+    def _ask(self, question: Callable[[], Answer]) -> Answer:
         try:
             return question()
         except redis.RedisError as error:
             raise LockUnavailable(f"The lock's Redis did not answer: {error}") from error
-
-
-class LivePostgres:
-    """Django's own connection: the session that locks is the session that works."""
-
-    def __init__(self, alias: str = "default") -> None:
-        self.alias = alias
-
-    def row(self, sql: str, params: tuple[Any, ...] = ()) -> tuple[Any, ...] | None:
-        try:
-            with connections[self.alias].cursor() as cursor:
-                cursor.execute(sql, params)
-                row: tuple[Any, ...] | None = cursor.fetchone()
-                return row
-        except (DatabaseError, InterfaceError) as error:
-            raise LockUnavailable(f"Postgres did not answer: {error}") from error

@@ -1,0 +1,40 @@
+"""The ports over real servers, opened for one run and closed behind it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from sweeper.locks.live.postgres import LivePostgres
+from sweeper.locks.live.redis import LiveRedis
+from sweeper.locks.live.threads import spawning
+from sweeper.locks.ports import Ports
+
+__all__ = ["Addresses", "LivePostgres", "LiveRedis", "open_ports", "spawning"]
+
+
+@dataclass(frozen=True)
+class Addresses:
+    """Where the lock servers are; only the one that the lock stands on is ever asked. Timeouts in real seconds."""
+
+    redis: str = ""
+    redlock: tuple[str, ...] = ()
+    redlock_timeout: float = 0.2
+    etcd: tuple[str, ...] = ()
+    zookeeper: str = ""
+
+
+@contextmanager
+def open_ports(server: str, plain: Ports, at: Addresses, ttl: float) -> Iterator[Ports]:
+    """These ports with what a lock standing on `server` needs: its `Lock.server`. `ttl` is the lease's (virtual
+    seconds), for the servers whose sessions have one. Raises LockUnavailable.
+    """
+    plain = replace(plain, postgres=LivePostgres(), spawn=spawning(plain.clock))
+    match server:
+        case "redis":
+            redis = LiveRedis(at.redis, plain.clock)
+            try:
+                yield replace(plain, redis=redis)
+            finally:
+                redis.close()
+        case _:
+            yield plain
