@@ -1,6 +1,7 @@
 """The lock strategies, by the name that `SWEEPER_LOCK` gives them."""
 
 from sweeper.locks.base import Lock
+from sweeper.locks.etcd import EtcdLock
 from sweeper.locks.none import NoLock
 from sweeper.locks.ports import Ports
 from sweeper.locks.postgres_advisory import PostgresAdvisory
@@ -8,9 +9,11 @@ from sweeper.locks.redis_naive import RedisNaive
 from sweeper.locks.redis_token import RedisToken
 from sweeper.locks.skip_locked import SkipLocked
 from sweeper.locks.slot import Slot
+from sweeper.locks.zookeeper import ZooKeeperLock
 
 LOCKS: dict[str, type[Lock]] = {
-    strategy.name: strategy for strategy in (NoLock, RedisNaive, RedisToken, Slot, PostgresAdvisory, SkipLocked)
+    strategy.name: strategy
+    for strategy in (NoLock, RedisNaive, RedisToken, Slot, PostgresAdvisory, SkipLocked, EtcdLock, ZooKeeperLock)
 }
 
 

@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -13,8 +14,8 @@ from django.db import connection, connections
 from marlow.clock import RealClock, StandingClock, real_sleep, wait_until
 from marlow.servers.redis import EmbeddedRedis
 from sweeper.locks import LOCKS, build
-from sweeper.locks.base import Lease, Refusal, Released
-from sweeper.locks.live import LivePostgres, LiveRedis
+from sweeper.locks.base import Lease, Refusal, Released, Renewal
+from sweeper.locks.live import Addresses, LivePostgres, LiveRedis, open_ports
 from sweeper.locks.ports import LockUnavailable, Ports
 from sweeper.locks.postgres_advisory import AdvisoryLease, key_of
 from tests.fakes import WEDNESDAY, Boxes
@@ -25,10 +26,16 @@ Make = Callable[..., Ports]
 
 
 @pytest.fixture
-def ports() -> Iterator[Make]:
+def ports(request: pytest.FixtureRequest) -> Iterator[Make]:
     """Ports of a box over the tests' real servers; every call is a run of its own."""
     redis = LiveRedis(settings.LOCK_REDIS_URL, RealClock())
     redis.client.flushdb()
+    server, at, closing = server_of(request), Addresses(), ExitStack()
+    match server:
+        case "etcd":
+            at = Addresses(etcd=request.getfixturevalue("etcd_urls"))
+        case "zookeeper":
+            at = Addresses(zookeeper=request.getfixturevalue("zookeeper_hosts"))
 
     def make(box: str = "box-a", alias: str = "default", **changes: object) -> Ports:
         plain = Ports(
@@ -37,15 +44,23 @@ def ports() -> Iterator[Make]:
             run=str(uuid.uuid4()),
             every=120.0,
             redis=redis,
-            postgres=LivePostgres(alias),
             new_value=lambda: uuid.uuid4().hex,
         )
-        return replace(plain, **changes)
+        if at != Addresses():
+            plain = closing.enter_context(open_ports(server, plain, at, ttl=5))
+        return replace(plain, postgres=LivePostgres(alias), **changes)
 
     yield make
+    closing.close()
     redis.close()
     connections["journal"].close()
     connection.close()
+
+
+def server_of(request: pytest.FixtureRequest) -> str:
+    """What the lock that this test is about stands on, beside the shop's database and the one Redis."""
+    name = getattr(request.node, "callspec", None) and request.node.callspec.params.get("name")
+    return LOCKS[name].server if name in LOCKS else ""
 
 
 def leased(answer: Lease | Refusal) -> Lease:
@@ -54,7 +69,9 @@ def leased(answer: Lease | Refusal) -> Lease:
 
 
 EXCLUDING = sorted(name for name, strategy in LOCKS.items() if strategy.excludes)
-EXPIRING = sorted(name for name, strategy in LOCKS.items() if strategy.expires)
+EXPIRING = sorted(
+    name for name, strategy in LOCKS.items() if strategy.expires and strategy.renewal is not Renewal.ALWAYS
+)
 
 
 @pytest.mark.parametrize("name", sorted(LOCKS))

@@ -36,5 +36,21 @@ def open_ports(server: str, plain: Ports, at: Addresses, ttl: float) -> Iterator
                 yield replace(plain, redis=redis)
             finally:
                 redis.close()
+        case "etcd":
+            from sweeper.locks.live.etcd import LiveEtcd
+
+            etcd = LiveEtcd(at.etcd, plain.clock, timeout=min(1.0, plain.clock.real(ttl) / 6))
+            try:
+                yield replace(plain, etcd=etcd)
+            finally:
+                etcd.close()
+        case "zookeeper":
+            from sweeper.locks.live.zookeeper import LiveZooKeeper
+
+            zookeeper = LiveZooKeeper(at.zookeeper, plain.clock, ttl)
+            try:
+                yield replace(plain, zookeeper=zookeeper)
+            finally:
+                zookeeper.close()
         case _:
             yield plain
