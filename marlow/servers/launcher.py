@@ -12,7 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -30,9 +30,16 @@ class ServerError(Exception):
 
 def free_port() -> int:
     """A TCP port on loopback that nobody had a moment ago."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    return free_ports(1)[0]
+
+
+def free_ports(count: int) -> list[int]:
+    """So many different ones: all are held while the last is chosen."""
+    with contextlib.ExitStack() as held:
+        probes = [held.enter_context(socket.socket()) for _ in range(count)]
+        for probe in probes:
+            probe.bind(("127.0.0.1", 0))
+        return [int(probe.getsockname()[1]) for probe in probes]
 
 
 def port_or_free(wanted: int) -> int:
@@ -85,17 +92,38 @@ class Running:
     """A server that answered."""
 
     name: str
-    process: "subprocess.Popen[bytes]"
+    process: "subprocess.Popen[bytes]"  # the leash; the server is its child, in a group of its own
     log: Path
+    record: Path  # where the leash keeps that group's id while the server lives
 
     def stop(self, seconds: float = 10.0) -> None:
-        """Ask it to stop, wait, and kill what is left."""
+        """Ask it to stop, wait, and kill what is left. A server that was held by SIGSTOP is let go first."""
+        self.signal(signal.SIGCONT)
         self.process.terminate()
         try:
             self.process.wait(seconds)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+
+    def signal(self, number: int) -> bool:
+        """Send a signal to the server itself: to its process group, past the leash. False: it is gone.
+
+        What left the group does not hear it: of Postgres only the postmaster does, for its backends have their own.
+        """
+        try:
+            os.killpg(int(self.record.read_text()), number)
+        except (FileNotFoundError, ValueError, ProcessLookupError):
+            return False
+        return True
+
+    def kill(self, seconds: float = 5.0) -> None:
+        """SIGKILL, as by a power cut, and return once it is gone. Raises ServerError when it is not, in time."""
+        self.signal(signal.SIGKILL)
+        try:
+            self.process.wait(seconds)
+        except subprocess.TimeoutExpired as alive:
+            raise ServerError(f"{self.name} is still there {seconds:g} s after SIGKILL.") from alive
 
     def alive(self) -> bool:
         return self.process.poll() is None
@@ -134,14 +162,20 @@ def launch(
     stop: str = "SIGTERM",
     seconds: float = 20.0,
     urgent: bool = False,
+    environment: Mapping[str, str] | None = None,
 ) -> Running:
     """Start `command` on a leash, its output in `folder`/NAME.log, and return once `ready` says yes.
+
+    `environment` is added to the command's own, and to nobody else's: what is preloaded into the server is not
+    preloaded into its leash.
 
     Raises ServerError with the end of the log when it ends early or is not ready within `seconds` (real).
     """
     folder.mkdir(parents=True, exist_ok=True)
     record, log = folder / f"{name}.group", folder / f"{name}.log"
     end_left_over(record)
+    if environment:
+        command = ["env", *(f"{variable}={value}" for variable, value in environment.items()), *command]
     with log.open("ab") as out:
         process = subprocess.Popen(
             leashed(command, record, stop, urgent=urgent),
@@ -150,8 +184,8 @@ def launch(
             stderr=out,
             start_new_session=True,
         )
-    running = Running(name, process, log)
-    if wait_until(lambda: not running.alive() or ready(), seconds) and running.alive():
+    running = Running(name, process, log, record)
+    if wait_until(lambda: not running.alive() or (running.signal(0) and ready()), seconds) and running.alive():
         return running
     why = "did not answer in time" if running.alive() else "ended at once"
     running.stop()

@@ -1,9 +1,13 @@
 """An embedded Redis (Valkey from a wheel, or the system's) under our launcher."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from marlow.servers.launcher import Embedded, find_binary, free_port, launch
 
@@ -21,9 +25,14 @@ def binary() -> Path:
 
 @dataclass
 class EmbeddedRedis(Embedded):
-    """One Redis on loopback that keeps nothing on disk."""
+    """One Redis on loopback that keeps nothing on disk.
+
+    `arguments` go to the end of its command line, `environment` to its process alone.
+    """
 
     name: str = "redis"
+    arguments: Sequence[str] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def url(self) -> str:
@@ -33,13 +42,20 @@ class EmbeddedRedis(Embedded):
         self.port = self.port or free_port()
         self.folder.mkdir(parents=True, exist_ok=True)
         command = [str(binary()), "--bind", "127.0.0.1", "--port", str(self.port), "--dir", str(self.folder)]
-        command += ["--save", "", "--appendonly", "no", "--daemonize", "no"]
-        self.running = launch(self.name, command, self.folder, self._answers, urgent=self.urgent)
+        command += ["--save", "", "--appendonly", "no", "--daemonize", "no", *self.arguments]
+        self.running = launch(
+            self.name, command, self.folder, self._answers, urgent=self.urgent, environment=self.environment
+        )
         return self
+
+    def ask(self, *words: str) -> Any:
+        """One command, sent once, and its answer. Raises redis.RedisError, also where none comes for a second."""
+        once = Retry(NoBackoff(), 0)
+        with redis.Redis(port=self.port, socket_timeout=1, decode_responses=True, retry=once) as client:
+            return client.execute_command(*words)
 
     def _answers(self) -> bool:
         try:
-            with redis.Redis(port=self.port, socket_timeout=1) as probe:
-                return bool(probe.ping())
-        except redis.exceptions.ConnectionError:
+            return bool(self.ask("PING"))
+        except redis.RedisError:
             return False

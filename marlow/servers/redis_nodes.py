@@ -1,0 +1,58 @@
+"""Independent Redis servers, as a lock by majority stands on."""
+
+from collections.abc import Collection
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from marlow.servers.faketime import SteppedClock
+from marlow.servers.launcher import free_ports
+from marlow.servers.redis import EmbeddedRedis
+
+
+@dataclass
+class RedisNodes:
+    """`count` Redises that know nothing of each other. Those whose numbers stand in `stepping` (from 0) live on a
+    clock of their own that can be stepped, in `clocks`.
+    """
+
+    folder: Path
+    count: int = 5
+    stepping: Collection[int] = ()
+    urgent: bool = field(default=False, kw_only=True)
+    servers: list[EmbeddedRedis] = field(default_factory=list, init=False)
+    clocks: dict[int, SteppedClock] = field(default_factory=dict, init=False)
+
+    @property
+    def urls(self) -> list[str]:
+        return [server.url for server in self.servers]
+
+    def start(self) -> "RedisNodes":
+        """All at once. Where one can't be started none is left, and ServerError says why."""
+        if not self.servers:
+            self.clocks = {number: SteppedClock(self._folder(number)) for number in self.stepping}
+            self.servers = [self._node(number, port) for number, port in enumerate(free_ports(self.count))]
+        try:
+            with ThreadPoolExecutor(self.count) as starters:
+                list(starters.map(EmbeddedRedis.start, self.servers))
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def stop(self) -> None:
+        with ThreadPoolExecutor(self.count) as enders:
+            list(enders.map(EmbeddedRedis.stop, self.servers))
+
+    def _node(self, number: int, port: int) -> EmbeddedRedis:
+        clock = self.clocks.get(number)
+        return EmbeddedRedis(
+            self._folder(number),
+            name=f"redis-{number + 1}",
+            port=port,
+            urgent=self.urgent,
+            environment=clock.environment() if clock else {},
+        )
+
+    def _folder(self, number: int) -> Path:
+        return self.folder / f"redis-{number + 1}"
