@@ -7,13 +7,17 @@ from sweeper.locks.ports import Ports
 from sweeper.locks.postgres_advisory import PostgresAdvisory
 from sweeper.locks.redis_naive import RedisNaive
 from sweeper.locks.redis_token import RedisToken
+from sweeper.locks.redlock import Redlock
 from sweeper.locks.skip_locked import SkipLocked
 from sweeper.locks.slot import Slot
 from sweeper.locks.zookeeper import ZooKeeperLock
 
 LOCKS: dict[str, type[Lock]] = {
     strategy.name: strategy
-    for strategy in (NoLock, RedisNaive, RedisToken, Slot, PostgresAdvisory, SkipLocked, EtcdLock, ZooKeeperLock)
+    for strategy in (
+        *(NoLock, RedisNaive, RedisToken, Slot, PostgresAdvisory, SkipLocked),
+        *(Redlock, EtcdLock, ZooKeeperLock),
+    )
 }
 
 

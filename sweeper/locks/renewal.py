@@ -12,12 +12,14 @@ from sweeper.locks.ports import Beside, LockUnavailable, Ports
 SHARE = 1 / 3  # of its ttl between two renewals: two may fail before the lease runs out
 
 
-def keep(lease: Lease, ttl: float, ports: Ports) -> Lease:
-    """Renew this lease beside the run, through the injected `spawn`, until it is released or lost."""
+def keep(lease: Lease, ttl: float, ports: Ports, drift: float = 0.0) -> Lease:
+    """Renew this lease beside the run, through the injected `spawn`, until it is released or lost. `drift` is
+    how much earlier (virtual seconds) the holder gives up than the server does.
+    """
 
     def renewing(beside: Beside) -> None:
         while not beside.wait(ttl * SHARE):
-            deadline = ports.deadline(ttl)
+            deadline = ports.deadline(ttl - drift)
             try:
                 renewed = lease.renew(ttl)
             except LockUnavailable:

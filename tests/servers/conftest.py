@@ -7,6 +7,22 @@ import pytest
 
 from marlow.servers import etcd, zookeeper
 from marlow.servers.launcher import ServerError
+from marlow.servers.redis_nodes import RedisNodes
+
+
+@pytest.fixture(scope="session")
+def five_redises(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisNodes]:
+    servers = RedisNodes(tmp_path_factory.mktemp("redlock")).start()
+    yield servers
+    servers.stop()
+
+
+@pytest.fixture
+def redlock_urls(five_redises: RedisNodes) -> tuple[str, ...]:
+    """Five Redises, all empty."""
+    for server in five_redises.servers:
+        server.ask("FLUSHALL")
+    return tuple(five_redises.urls)
 
 
 @pytest.fixture(scope="session")

@@ -4,12 +4,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+from sweeper.locks.live.nodes import LiveRedisNodes
 from sweeper.locks.live.postgres import LivePostgres
 from sweeper.locks.live.redis import LiveRedis
 from sweeper.locks.live.threads import spawning
 from sweeper.locks.ports import Ports
 
-__all__ = ["Addresses", "LivePostgres", "LiveRedis", "open_ports", "spawning"]
+__all__ = ["Addresses", "LivePostgres", "LiveRedis", "LiveRedisNodes", "open_ports", "spawning"]
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,12 @@ def open_ports(server: str, plain: Ports, at: Addresses, ttl: float) -> Iterator
                 yield replace(plain, redis=redis)
             finally:
                 redis.close()
+        case "redlock" if at.redlock:
+            nodes = LiveRedisNodes(at.redlock, plain.clock, at.redlock_timeout)
+            try:
+                yield replace(plain, nodes=nodes)
+            finally:
+                nodes.close()
         case "etcd":
             from sweeper.locks.live.etcd import LiveEtcd
 
