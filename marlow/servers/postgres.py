@@ -32,9 +32,14 @@ def binary(name: str = "postgres") -> Path:
 
 @dataclass
 class EmbeddedPostgres(Embedded):
-    """One cluster in `folder`, on loopback, a password in a file only its owner reads."""
+    """One cluster in `folder`, a password in a file only its owner reads.
+
+    On loopback, or where hosts of our own are to reach it: at `address`, from the subnet `clients` (198.18.7.0/24).
+    """
 
     max_connections: int = 60
+    address: str = "127.0.0.1"
+    clients: str = ""
 
     @property
     def data(self) -> Path:
@@ -42,7 +47,7 @@ class EmbeddedPostgres(Embedded):
 
     def url(self, database: str = "marlow") -> str:
         password = (self.folder / "password").read_text()
-        return f"postgres://marlow:{password}@127.0.0.1:{self.port}/{database}"
+        return f"postgres://marlow:{password}@{self.address}:{self.port}/{database}"
 
     def start(self) -> "EmbeddedPostgres":
         """Make the cluster if there is none, start it, and make the database. Safe after kill -9."""
@@ -51,12 +56,13 @@ class EmbeddedPostgres(Embedded):
             self._make_cluster()
         self.port = self.port or free_port()
         settings = {
-            "listen_addresses": "127.0.0.1",
+            "listen_addresses": self.address,
             "port": str(self.port),
             "unix_socket_directories": "",
             "max_connections": str(self.max_connections),
             "shared_buffers": "32MB",
             "timezone": "UTC",
+            **self._admission(),
             **THROWAWAY,
         }
         options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
@@ -66,6 +72,14 @@ class EmbeddedPostgres(Embedded):
             if not admin.execute("select 1 from pg_database where datname = 'marlow'").fetchone():
                 admin.execute("create database marlow")
         return self
+
+    def _admission(self) -> dict[str, str]:
+        """Who may log in, where initdb's own list (loopback, with the password) is not enough."""
+        if not self.clients:
+            return {}
+        listed = self.folder / "pg_hba.conf"
+        listed.write_text(f"host all marlow {self.clients} scram-sha-256\n")
+        return {"hba_file": str(listed.absolute())}
 
     def _answers(self) -> bool:
         try:
