@@ -23,3 +23,25 @@ class Performance(models.Model):
 
     def __str__(self) -> str:
         return f"{self.scenario}, {self.lock} + {self.settle}"
+
+
+class Proof(models.Model):
+    """One cell of the lock table, played once on real servers: what was expected, what was seen, and its journal."""
+
+    batch = models.UUIDField(db_index=True, help_text="The same for all cells of one `manage.py prove`.")
+    lock = models.CharField(max_length=24)
+    fault = models.CharField(max_length=40)
+    settle = models.CharField(max_length=24)
+    stop_on_lost_lease = models.BooleanField()
+    expected = models.JSONField()
+    seen = models.JSONField(null=True, blank=True, help_text="The verdict, with the run's events; none if skipped.")
+    agrees = models.BooleanField(null=True)
+    skipped = models.TextField(blank=True, help_text="Why it could not be played there.")
+    seconds = models.FloatField(help_text="Real seconds.")
+    real_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["-real_at", "id"]
+
+    def __str__(self) -> str:
+        return f"{self.lock}, {self.fault}, {self.settle}"

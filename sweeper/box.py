@@ -99,8 +99,10 @@ def _ports(lock: str, box: str, run: str, clock: Clock) -> Iterator[Ports]:
 
 def _reach_the_shop(run: Run, journal: Chronicle) -> None:
     """A run that can't reach its shop takes no lock, and one that takes it goes to work at once."""
+    shop = connections["default"]
+    shop.close_if_unusable_or_obsolete()  # an earlier run's session may be gone, and would be taken for ours
     try:
-        connections["default"].ensure_connection()
+        shop.ensure_connection()
     except DatabaseError as down:
         error = f"{type(down).__name__}: {down}"[:500]
         journal.write(Event(live().now(), run.box, run.run, Kind.DIED, data={"error": error}))
