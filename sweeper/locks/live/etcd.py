@@ -19,6 +19,8 @@ Answer = TypeVar("Answer")
 
 NOT_FOUND = 5  # gRPC's code for it: of the questions asked here, only those about a lease get it
 
+NONSENSE = (AttributeError, LookupError, TypeError, ValueError)  # what reading an answer raises that is not etcd's
+
 
 class _LeaseOver(LockUnavailable):
     """The cluster knows no such lease."""
@@ -77,7 +79,7 @@ class LiveEtcd:
                 if _says_not_found(error) and not failures:
                     raise _LeaseOver("The lease is over.") from error
                 failures.append(f"{member.base_url}: {error.detail_text or error}")
-            except (requests.RequestException, LookupError, TypeError, ValueError) as error:
+            except (requests.RequestException, *NONSENSE) as error:
                 failures.append(f"{member.base_url}: {type(error).__name__}: {error}")
             else:
                 self.answering = at
@@ -123,5 +125,5 @@ def _created(answer: Any, value: str) -> Created:
 def _says_not_found(error: Etcd3Exception) -> bool:
     try:
         return bool(json.loads(error.detail_text or "")["code"] == NOT_FOUND)
-    except (LookupError, TypeError, ValueError):
+    except NONSENSE:
         return False

@@ -84,7 +84,10 @@ class LiveZooKeeper:
     def _open(self) -> KazooClient:
         """The client; a new one where there is none yet, or where kazoo has given up."""
         with self.opening:
-            if self.client is None or self.client.client_state == KeeperState.CLOSED:
+            if self.client is not None and self.client.client_state == KeeperState.CLOSED:
+                _end(self.client, 0)
+                self.client = None
+            if self.client is None:
                 self.client = self._client()
                 if not self.client.start_async().wait(self.timeout):
                     self._give_up(self.client)
@@ -95,7 +98,7 @@ class LiveZooKeeper:
             client = KazooClient(
                 self.hosts,
                 timeout=self.lives,
-                handler=_Handler(self.timeout),
+                handler=_Handler(self.timeout / (self.hosts.count(",") + 1)),
                 connection_retry=KazooRetry(max_tries=-1, delay=0.05, max_delay=0.5, deadline=self.lives),
                 command_retry=KazooRetry(max_tries=1),
                 logger=QUIET,
@@ -124,15 +127,23 @@ class _Gone(LockUnavailable):
 
 
 class _Handler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo has no types
-    """Bounds the wait for a connection, for which kazoo takes the whole of the session's timeout."""
+    """Bounds the wait for one server's connection and for its first word, for which kazoo takes the whole of the
+    session's timeout: a server that hangs, or is still starting, would cost the session, however well the others are.
+    """
 
     def __init__(self, timeout: float) -> None:
         super().__init__()
         self.timeout = timeout
 
     def create_connection(self, *args: Any, **kwargs: Any) -> Any:
-        kwargs["timeout"] = min(self.timeout, kwargs.get("timeout", self.timeout))
+        kwargs["timeout"] = min(self.timeout, kwargs["timeout"])
         return super().create_connection(*args, **kwargs)
+
+    def select(self, reading: Sequence[Any], writing: Sequence[Any], failing: Sequence[Any], timeout: float) -> Any:
+        """kazoo waits on one socket for what is due now, and between heartbeats on two: the other is its own bell."""
+        if len(reading) + len(writing) == 1:
+            timeout = min(self.timeout, timeout)
+        return super().select(reading, writing, failing, timeout)
 
 
 def _end(client: KazooClient, seconds: float) -> None:
