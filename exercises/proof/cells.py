@@ -5,6 +5,10 @@ one copy, held by one pending order, and two boxes; what is expected is in the v
 
     second     whether the second box was told yes while the first one's run had not ended: "let in" or "refused"
     stale      how often the fence refused a write
+    settled    how many settlements were written
+
+and, where it says so, `starts` (whether a box agrees to start at all) and `left_behind` (session locks still held on
+the server after everybody is done).
 """
 
 from collections.abc import Iterator
@@ -109,6 +113,25 @@ TABLE: dict[str, dict[str, Outcome]] = {
     "pooler": {"postgres-advisory": APART},
 }
 FAULTS = tuple(TABLE)
+# Each in one sentence, for whoever reads the table.
+ABOUT: dict[str, str] = {
+    "calm": "Nothing goes wrong: the second box comes by while the first is at work, well within its lease.",
+    "overrun": "The provider answers so late that the first box’s run outlives its lease, or its slot.",
+    "overrun-renewed": "The run outlives its first lease, which is renewed beside it all the while.",
+    "pause": "The first box is stopped between its last look at the lease and its write, until the lease is over.",
+    "pause-renewed": "The first box is stopped before its write, and what renews its lease is stopped with it.",
+    "kill": "The first box is killed (kill -9) before its write.",
+    "power-loss": "The first box’s link is cut before its write, without a word to anybody, as when its power goes.",
+    "failover": "Redis fails over to a replica that has not received the key yet.",
+    "three-clocks-step": "The clocks of three of the five servers step past the lease.",
+    "one-clock-steps-bare-majority": "The holder has three of five servers; the others are back as one clock steps.",
+    "one-clock-steps": "The holder has all five servers, and the clock of one steps past the lease.",
+    "node-restarts-bare-majority": "The holder has three of five servers; the others are back as one loses its keys.",
+    "leader-loss": "The etcd member that leads is killed while the lock is held.",
+    "server-restart": "The server that keeps the lock is restarted in the middle of the run.",
+    "connection-ended": "The server ends the first box’s connection in the middle of the run.",
+    "pooler": "A pooler in transaction mode stands before Postgres: each statement gets whichever session is free.",
+}
 # With stop-on-lost-lease a run that overruns ends by its own clock and writes nothing; a pause it can't know of.
 STOPPING = {
     "overrun": dict.fromkeys(("redis-naive", *LEASED), TURNS),
@@ -152,6 +175,8 @@ def _cell(lock: str, fault: str, settle: str, outcome: Outcome, stop: bool = Fal
     }
     if stop and outcome is TURNS:
         expected["foreign_deletes"] = 1 if lock == "redis-naive" else 0
+    if fault in ("kill", "power-loss"):
+        expected["settled"] = 1
     if fault == "pooler":
         expected = {"starts": False, "left_behind": 1, "phantom": 0}
     return Cell(lock, fault, settle, stop, expected)

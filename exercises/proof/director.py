@@ -10,6 +10,7 @@ from django.db import DatabaseError, InterfaceError, connections
 from exercises.proof.cells import LET_IN, REFUSED, Cell
 from exercises.proof.crew import BoxProcess
 from marlow.clock import monotonic, real_sleep, wait_until
+from shop.models import Settlement
 from sweeper import verdict
 from sweeper.events import Event, Kind
 from sweeper.models import Event as Row
@@ -60,6 +61,15 @@ class Director:
             real_sleep(SOON)
         return True
 
+    def knock_until_settled(self, seconds: float) -> None:
+        """Until the second box has settled what the first left, at most so long; notes how long that took."""
+        began = monotonic()
+        while not Settlement.objects.exists() and monotonic() < began + seconds:
+            self.knock()
+            self.finish_second()
+            real_sleep(SOON)
+        self.seen["waited"] = round(monotonic() - began, 2)
+
     def _knock_once(self) -> bool:
         """True as soon as the second box holds the lock: it is at work then."""
         message = self.second.tell({**self.settings, **self.changed})
@@ -92,6 +102,7 @@ class Director:
         return {
             **read,
             "second": LET_IN if _met(events) else REFUSED,
+            "settled": Settlement.objects.count(),
             "stale": sum(event.kind is Kind.STALE for event in events),
             **self.seen,
         }

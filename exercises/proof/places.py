@@ -77,12 +77,12 @@ class Places:
             self.closing.callback(self.pair.stop)
             self.addresses["LOCK_REDIS_URL"] = self.pair.master.url
             return
-        self.redis = self._run(EmbeddedRedis(self.folder / "redis"))
+        self.redis = self._run(EmbeddedRedis(self.folder / "redis", address=self.postgres.address))
         self.addresses["LOCK_REDIS_URL"] = self.redis.url
 
     def _redlock(self) -> None:
         stepping = range(5) if self.cell.fault in CLOCKS else ()
-        self.nodes = RedisNodes(self.folder / "nodes", stepping=stepping).start()
+        self.nodes = RedisNodes(self.folder / "nodes", stepping=stepping, address=self.postgres.address).start()
         self.closing.callback(self.nodes.stop)
         self.addresses["LOCK_REDLOCK_URLS"] = ",".join(self.nodes.urls)
 
@@ -92,11 +92,11 @@ class Places:
             self.closing.callback(self.cluster.stop)
             self.addresses["LOCK_ETCD_URLS"] = ",".join(self.cluster.urls)
             return
-        self.etcd = self._run(EmbeddedEtcd(self.folder / "etcd"))
+        self.etcd = self._run(EmbeddedEtcd(self.folder / "etcd", address=self.postgres.address))
         self.addresses["LOCK_ETCD_URLS"] = self.etcd.url
 
     def _zookeeper(self) -> None:
-        self.zookeeper = self._run(EmbeddedZooKeeper(self.folder / "zookeeper"))
+        self.zookeeper = self._run(EmbeddedZooKeeper(self.folder / "zookeeper", address=self.postgres.address))
         self.addresses["LOCK_ZOOKEEPER_HOSTS"] = self.zookeeper.hosts
 
     def _run(self, server: Any) -> Any:
@@ -167,8 +167,8 @@ class Places:
     def next_in_line(self, strike: Callable[[], None]) -> Iterator[None]:
         """Somebody else gets the session on which the box took its lock, and the box another one:
 
-            session 1    the box: lock … at the gate     strike: free     the one who waited in line
-            session 2                       a stranger's transaction      the box
+        session 1    the box: lock … at the gate     strike: free     the one who waited in line
+        session 2                       a stranger's transaction      the box
         """
         with psycopg.connect(self.pooled_url, prepare_threshold=None) as waiting:
             with psycopg.connect(self.pooled_url, prepare_threshold=None) as stranger:

@@ -62,8 +62,7 @@ def kill(director: Director, places: Places) -> None:
         _demand(first)
         director.first.kill()
         first.open()
-        director.knock(TTL + GRACE)
-        director.finish_second()
+        director.knock_until_settled(TTL + GRACE)
 
 
 def power_loss(director: Director, places: Places) -> None:
@@ -72,8 +71,7 @@ def power_loss(director: Director, places: Places) -> None:
         director.begin()
         _demand(first)
         places.cut()
-        director.knock(places.let_go_within + GRACE)
-        director.finish_second()
+        director.knock_until_settled(max(TTL + GRACE, places.let_go_within))
         director.first.kill()
 
 

@@ -8,8 +8,17 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-SHORT = {"second": "", "phantom": "phantom", "lost": "lost", "double_settles": "twice"}
-SHORT |= {"foreign_deletes": "foreign", "stale": "stale", "starts": "starts", "left_behind": "left behind"}
+SHORT = {
+    "second": "",
+    "phantom": "phantom",
+    "lost": "lost",
+    "double_settles": "twice",
+    "foreign_deletes": "foreign",
+    "stale": "stale",
+    "settled": "settled",
+    "starts": "starts",
+    "left_behind": "left behind",
+}
 
 
 def progress(console: Console) -> Progress:

@@ -134,10 +134,14 @@ class Running:
 
 @dataclass
 class Embedded:
-    """A server of ours: `start` it, use its address, `stop` it. `folder` holds its data, its log and its record."""
+    """A server of ours: `start` it, use its address, `stop` it. `folder` holds its data, its log and its record.
+
+    It listens on loopback, or at the `address` of a bridge where hosts of our own are to reach it.
+    """
 
     folder: Path
     port: int = field(default=0, kw_only=True)  # 0: any free one
+    address: str = field(default="127.0.0.1", kw_only=True)
     urgent: bool = field(default=False, kw_only=True)  # run before other work, where we may ask for that
     running: Running | None = field(default=None, init=False)
 

@@ -38,7 +38,6 @@ class EmbeddedPostgres(Embedded):
     """
 
     max_connections: int = 60
-    address: str = "127.0.0.1"
     clients: str = ""
 
     @property

@@ -36,13 +36,15 @@ class EmbeddedRedis(Embedded):
 
     @property
     def url(self) -> str:
-        return f"redis://127.0.0.1:{self.port}/0"
+        return f"redis://{self.address}:{self.port}/0"
 
     def start(self) -> "EmbeddedRedis":
         self.port = self.port or free_port()
         self.folder.mkdir(parents=True, exist_ok=True)
-        command = [str(binary()), "--bind", "127.0.0.1", "--port", str(self.port), "--dir", str(self.folder)]
+        command = [str(binary()), "--bind", self.address, "--port", str(self.port), "--dir", str(self.folder)]
         command += ["--save", "", "--appendonly", "no", "--daemonize", "no", *self.arguments]
+        if self.address != "127.0.0.1":  # it has no password, and only loopback is trusted without one
+            command += ["--protected-mode", "no"]
         self.running = launch(
             self.name, command, self.folder, self._answers, urgent=self.urgent, environment=self.environment
         )
@@ -51,7 +53,7 @@ class EmbeddedRedis(Embedded):
     def ask(self, *words: str) -> Any:
         """One command, sent once, and its answer. Raises redis.RedisError, also where none comes for a second."""
         once = Retry(NoBackoff(), 0)
-        with redis.Redis(port=self.port, socket_timeout=1, decode_responses=True, retry=once) as client:
+        with redis.Redis(self.address, self.port, socket_timeout=1, decode_responses=True, retry=once) as client:
             return client.execute_command(*words)
 
     def _answers(self) -> bool:

@@ -20,6 +20,7 @@ class RedisNodes:
     count: int = 5
     stepping: Collection[int] = ()
     urgent: bool = field(default=False, kw_only=True)
+    address: str = field(default="127.0.0.1", kw_only=True)
     servers: list[EmbeddedRedis] = field(default_factory=list, init=False)
     clocks: dict[int, SteppedClock] = field(default_factory=dict, init=False)
 
@@ -50,6 +51,7 @@ class RedisNodes:
             self._folder(number),
             name=f"redis-{number + 1}",
             port=port,
+            address=self.address,
             urgent=self.urgent,
             environment=clock.environment() if clock else {},
         )

@@ -44,7 +44,7 @@ class EmbeddedZooKeeper(Embedded):
 
     @property
     def hosts(self) -> str:
-        return f"127.0.0.1:{self.port}"
+        return f"{self.address}:{self.port}"
 
     def start(self) -> "EmbeddedZooKeeper":
         """Start it and return once it serves. Safe after kill -9, which sessions and nodes outlive."""
@@ -56,7 +56,7 @@ class EmbeddedZooKeeper(Embedded):
             "maxSessionTimeout": LONGEST,
             "dataDir": self.folder / "data",
             "clientPort": self.port,
-            "clientPortAddress": "127.0.0.1",
+            "clientPortAddress": self.address,
             "maxClientCnxns": 0,
             "admin.enableServer": "false",
             "4lw.commands.whitelist": "srvr",
@@ -70,7 +70,7 @@ class EmbeddedZooKeeper(Embedded):
     def _answers(self) -> bool:
         """Whether it says in which mode it serves; before that it only says that it does not."""
         try:
-            with socket.create_connection(("127.0.0.1", self.port), timeout=2) as asking:
+            with socket.create_connection((self.address, self.port), timeout=2) as asking:
                 asking.sendall(b"srvr")
                 answer = b"".join(iter(lambda: asking.recv(4096), b""))
         except OSError:

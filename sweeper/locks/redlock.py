@@ -59,10 +59,14 @@ class RedlockLease(Lease):
         return renewed
 
     def let_go(self) -> Release:
-        """Every node is asked, those that never answered included: what they were sent may have landed since."""
+        """Every node is asked, those that never answered included: what they were sent may have landed since.
+
+        The keys of a minority that were left of a lost lock are removed too; only they were compared and ours, so that
+        is no deletion of the lock.
+        """
         answers = self.nodes.delete_if_equal(self.key, self.value)
         released = {True: Released.OURS, False: Released.NOT_OURS, None: Released.UNKNOWN}[verdict(answers)]
-        return Release(released, deleted=True in answers)
+        return Release(released, deleted=released is Released.OURS)
 
 
 class Redlock(Lock):
