@@ -4,6 +4,7 @@ import importlib.metadata
 import platform
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -13,14 +14,31 @@ import psycopg
 import redis
 from django.conf import settings
 from django.core import checks
+from django.core.exceptions import ImproperlyConfigured
+from django.db import DatabaseError, connections
 
+from marlow.clock import ClockError
+from marlow.servers import etcd, faketime, hosts, pgbouncer, zookeeper
 from marlow.servers import postgres as embedded_postgres
 from marlow.servers import redis as embedded_redis
 from marlow.servers.launcher import ServerError
+from sweeper.box import demand_lock
+from sweeper.checks import KEEPALIVES, NAMED_SERVERS
+from sweeper.locks import LOCKS
+from sweeper.locks.keepalive import let_go_after
+from sweeper.locks.ports import LockUnavailable
 from sweeper.locks.postgres_advisory import key_of
 
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 CONNECT = 3  # real seconds to wait for a server
+# In: names of Postgres settings. Out: a row each, in their order, in seconds (or probes): what the server's side of
+# this very connection lives by, asked of its kernel. A Unix socket has no such thing and answers 0.
+IN_FORCE = """
+    select setting::int / case unit when 'ms' then 1000 else 1 end
+    from unnest(%s::text[]) with ordinality as asked (name, place) join pg_settings using (name)
+    order by place
+"""
+OWN = "`make demo` brings its own while it runs"
 
 
 class State(StrEnum):
@@ -46,12 +64,19 @@ def examine() -> Iterator[Finding]:
         _binary("embedded Postgres", embedded_postgres.binary),
         _binary("embedded Redis", embedded_redis.binary),
     )
+    yield from (
+        _optional("etcd", etcd.binary, "for SWEEPER_LOCK=etcd without a server of your own"),
+        _optional("ZooKeeper", _zookeeper, "for SWEEPER_LOCK=zookeeper without a server of your own"),
+        _optional("pgbouncer", pgbouncer.binary, "for seeing a pooler break the advisory lock"),
+        _optional("libfaketime", faketime.library, "for stepping the clocks of Redis servers"),
+        _namespaces(),
+    )
     yield from _settings()
     yield _database()
     yield _redis("broker", settings.CELERY_BROKER_URL, "CELERY_BROKER_URL")
-    yield _redis("locks", settings.LOCK_REDIS_URL, "LOCK_REDIS_URL")
+    yield locks()
     yield _provider()
-    yield _vanished_box()
+    yield vanished_box()
     yield Finding(
         State.OK, "advisory key", f"sweeper is {key_of('sweeper')} (a box that prints another is not locked out)"
     )
@@ -70,21 +95,51 @@ def _binary(what: str, find: Callable[[], Path]) -> Finding:
         return Finding(State.MISSING, what, "no program found", str(missing))
 
 
+def _optional(what: str, find: Callable[[], Path], wanted: str) -> Finding:
+    """A program that only some demonstrations and tests want."""
+    try:
+        return Finding(State.OK, what, f"{find().name} ({wanted})")
+    except ServerError as missing:
+        return Finding(State.NOTE, what, f"not installed ({wanted})", str(missing))
+
+
+def _zookeeper() -> Path:
+    """Its jar, where there is a Java to run it."""
+    zookeeper.command(Path("zoo.cfg"))
+    return zookeeper.binary()
+
+
+def _namespaces() -> Finding:
+    what, wanted = "network hosts", "for cutting the power of boxes in network namespaces"
+    if lacking := hosts.missing():
+        return Finding(State.NOTE, what, f"none can be made ({wanted})", lacking)
+    return Finding(State.OK, what, f"root and ip ({wanted})")
+
+
 def _settings() -> Iterator[Finding]:
     """What the system checks say, and the strategy that is set."""
     said = [message for message in checks.run_checks() if message.level >= checks.WARNING]
     for message in said:
-        state = State.MISSING if message.level >= checks.ERROR else State.NOTE
-        yield Finding(state, "settings", message.msg, message.hint or "")
+        if message.id == "sweeper.E008" and _own(NAMED_SERVERS[LOCKS[settings.SWEEPER_LOCK].server][0]):
+            yield Finding(State.NOTE, "settings", message.msg, OWN)
+        else:
+            state = State.MISSING if message.level >= checks.ERROR else State.NOTE
+            yield Finding(state, "settings", message.msg, message.hint or "")
     if not said:
         names = ("SWEEPER_LOCK", "SWEEPER_SETTLE", "SWEEPER_QUESTION")
         yield Finding(State.OK, "settings", ", ".join(f"{name}={getattr(settings, name)}" for name in names))
 
 
+def _own(setting: str) -> bool:
+    """Whether a server that the demo would bring is meant: none was named, or one on this machine by default."""
+    named = getattr(settings, setting)
+    return settings.DEMO and setting not in settings.GIVEN_SERVERS and (not named or "127.0.0.1" in named)
+
+
 def _absent(setting: str, what: str, found: str) -> Finding:
     """A server that does not answer: missing where it was asked for, a note where the demo brings its own."""
-    if settings.DEMO and setting not in settings.GIVEN_SERVERS and "127.0.0.1" in getattr(settings, setting):
-        return Finding(State.NOTE, what, "none runs now", "`make demo` brings its own while it runs")
+    if _own(setting):
+        return Finding(State.NOTE, what, "none runs now", OWN)
     return Finding(State.MISSING, what, found, f"start it and check {setting}")
 
 
@@ -114,6 +169,23 @@ def _redis(what: str, url: str, setting: str) -> Finding:
         return _absent(setting, what, str(down))
 
 
+def locks() -> Finding:
+    """What the lock of the settings stands on, asked as a box asks it before its first message."""
+    lock = settings.SWEEPER_LOCK
+    server = LOCKS[lock].server if lock in LOCKS else ""
+    if server == "redis":
+        return _redis("locks", settings.LOCK_REDIS_URL, "LOCK_REDIS_URL")
+    try:
+        demand_lock()
+    except LockUnavailable as down:
+        return _absent(NAMED_SERVERS[server][0] if server else "DATABASE_URL", "locks", f"{lock}: {down}")
+    except ImproperlyConfigured:
+        return Finding(State.NOTE, "locks", f"{lock} was not asked for", "see what the settings lack")
+    except (ClockError, ValueError) as wrong:
+        return Finding(State.MISSING, "locks", f"{lock} can't be asked for", str(wrong))
+    return Finding(State.OK, "locks", f"{lock}: {server or 'the database'} is fit for it")
+
+
 def _provider() -> Finding:
     try:
         httpx.get(f"{settings.PROVIDER_URL}/healthz", timeout=CONNECT).raise_for_status()
@@ -122,18 +194,40 @@ def _provider() -> Finding:
     return Finding(State.OK, "provider", settings.PROVIDER_URL)
 
 
-def _vanished_box() -> Finding:
-    """The number the keepalive settings promise for a box that lost power while it held the advisory lock."""
-    idle = (
-        settings.MARLOW_TCP_KEEPALIVES_IDLE
-        + settings.MARLOW_TCP_KEEPALIVES_INTERVAL * settings.MARLOW_TCP_KEEPALIVES_COUNT
-    )
-    flight = settings.MARLOW_TCP_USER_TIMEOUT
-    if not flight:
-        found = f"a vanished box keeps its lock {idle} s when idle, and without a bound with a reply in flight"
-        return Finding(State.NOTE, "keepalive", found, "set MARLOW_TCP_USER_TIMEOUT")
-    found = f"a vanished box keeps its lock {idle} s when idle, {flight} s with a reply in flight"
-    return Finding(State.OK, "keepalive", found)
+def vanished_box() -> Finding:
+    """How long a box that lost power keeps the advisory lock, by what the server's side of our connection says."""
+    wanted = _wanted()
+    try:
+        taken = _taken()
+    except DatabaseError:
+        found = f"{_kept(wanted)}, if the server takes what is set: it could not be asked"
+        return Finding(State.NOTE, "keepalive", found, "ask again when the database is there")
+    # What is set to 0 is left to the server's kernel.
+    if dropped := [name for name, asked, has in zip(KEEPALIVES, wanted, taken, strict=True) if asked not in (0, has)]:
+        do = "let DATABASE_URL lead to Postgres over TCP, and through no pooler, which drops them"
+        return Finding(State.NOTE, "keepalive", f"{_kept(taken)}: the server did not take {', '.join(dropped)}", do)
+    if not all(let_go_after(*taken, in_flight=flight) for flight in (False, True)):
+        return Finding(State.NOTE, "keepalive", _kept(taken), "set MARLOW_TCP_USER_TIMEOUT")
+    return Finding(State.OK, "keepalive", _kept(taken))
+
+
+def _wanted() -> tuple[int, int, int, int]:
+    idle, interval, count, user_timeout = (int(getattr(settings, name)) for name in KEEPALIVES)
+    return idle, interval, count, user_timeout
+
+
+def _taken() -> tuple[int, int, int, int]:
+    """The numbers in force, in the order of KEEPALIVES, on a connection opened as Django opens the shop's."""
+    with closing(connections.create_connection("default")) as connection, connection.cursor() as cursor:
+        cursor.execute(IN_FORCE, [[name.removeprefix("MARLOW_").lower() for name in KEEPALIVES]])
+        idle, interval, count, user_timeout = (int(row[0]) for row in cursor.fetchall())
+        return idle, interval, count, user_timeout
+
+
+def _kept(numbers: tuple[int, int, int, int]) -> str:
+    idle, flight = (let_go_after(*numbers, in_flight=flight) for flight in (False, True))
+    bounds = [f"{seconds:g} s" if seconds else "without a bound" for seconds in (idle, flight)]
+    return f"a vanished box keeps its lock {bounds[0]} when idle, {bounds[1]} with a reply in flight"
 
 
 def _browser() -> Finding:

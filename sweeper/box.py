@@ -120,14 +120,22 @@ def open_box() -> int:
 
     Raises ImproperlyConfigured for settings, LockUnavailable or a database error for a server that does not answer.
     """
-    demand_known_settings()
-    lock, box, clock = settings.SWEEPER_LOCK, settings.MARLOW_BOX, live()
     try:
-        with _ports(lock, box, "opening", clock) as ports:
-            build(lock, ports).demand_server(rules().job)
-        return chronicle().bury(box, clock.now())
+        demand_lock()
+        return chronicle().bury(settings.MARLOW_BOX, live().now())
     finally:
         connections.close_all()
+
+
+def demand_lock() -> None:
+    """Raise LockUnavailable unless what the lock stands on answers and is fit for it. Takes nothing.
+
+    Raises ImproperlyConfigured for settings.
+    """
+    demand_known_settings()
+    lock = settings.SWEEPER_LOCK
+    with _ports(lock, settings.MARLOW_BOX, "opening", live()) as ports:
+        build(lock, ports).demand_server(rules().job)
 
 
 def worker_lost(message: str, error: str) -> None:

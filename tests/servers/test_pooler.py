@@ -10,6 +10,7 @@ from django.db import connections
 from pytest_django import Settings
 from pytest_django.plugin import DjangoDbBlocker
 
+from marlow import doctor
 from marlow.servers import pgbouncer
 from marlow.servers.launcher import ServerError
 from marlow.servers.pgbouncer import EmbeddedPgbouncer
@@ -138,3 +139,20 @@ class TestABox:
         settings.SWEEPER_LOCK, settings.SWEEPER_SETTLE = "postgres-advisory", "guarded"
         with pytest.raises(LockUnavailable, match="Point DATABASE_URL at Postgres itself"):
             open_box()
+
+
+class TestTheDoctor:
+    def test_tells_that_a_pooler_dropped_the_keepalives(self, pooler: EmbeddedPgbouncer, shop_at: ShopAt) -> None:
+        """What was set is not what holds: the number is the server's own, over two hours."""
+        shop_at(pooler.url())
+        found = doctor.vanished_box()
+        assert found.state is doctor.State.NOTE
+        assert "7875 s" in found.found
+        assert "pooler" in found.do
+
+    def test_tells_the_number_that_a_server_took(self, postgres: EmbeddedPostgres, shop_at: ShopAt) -> None:
+        """Directly at Postgres all four settings hold."""
+        shop_at(postgres.url())
+        found = doctor.vanished_box()
+        assert found.state is doctor.State.OK
+        assert "60 s" in found.found
