@@ -109,7 +109,8 @@ SWEEPER_TIME_LIMIT = env.float("SWEEPER_TIME_LIMIT", default=900.0)  # longest r
 PROVIDER_TIMEOUT = env.float("PROVIDER_TIMEOUT", default=10.0)  # total deadline of one call, virtual seconds
 
 # What `manage.py up` plays where the environment does not say otherwise: the shop that shipped, at twenty times the
-# speed. Of these three servers those that the environment names are used; the rest, and the provider, are its own.
+# speed. Of these servers those that the environment names are used; the provider and the rest are its own, the last
+# three only where the lock stands on them.
 UP = {
     name: env.str(name, default=shipped)
     for name, shipped in (
@@ -120,7 +121,8 @@ UP = {
         ("MARLOW_TIME_SCALE", "20"),
     )
 }
-SERVERS = ("DATABASE_URL", "CELERY_BROKER_URL", "LOCK_REDIS_URL")
+LOCK_SERVERS = ("LOCK_REDLOCK_URLS", "LOCK_ETCD_URLS", "LOCK_ZOOKEEPER_HOSTS")
+SERVERS = ("DATABASE_URL", "CELERY_BROKER_URL", "LOCK_REDIS_URL", *LOCK_SERVERS)
 GIVEN_SERVERS = {name: env.str(name) for name in SERVERS if name in env.ENVIRON}
 
 

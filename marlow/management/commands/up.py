@@ -3,6 +3,7 @@
 import contextlib
 import fcntl
 import json
+import shutil
 import subprocess
 import sys
 from argparse import ArgumentParser
@@ -14,11 +15,16 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from exercises.scenarios import wednesday
-from marlow.servers.launcher import ServerError, free_port, port_or_free
+from marlow.servers.etcd import EmbeddedEtcd
+from marlow.servers.launcher import ServerError, end_left_over, free_port, port_or_free
 from marlow.servers.postgres import EmbeddedPostgres
 from marlow.servers.redis import EmbeddedRedis
+from marlow.servers.redis_nodes import RedisNodes
+from marlow.servers.zookeeper import EmbeddedZooKeeper
 from marlow.settings import environment_for
 from marlow.tree import Tree, manage
+from sweeper.checks import NAMED_SERVERS
+from sweeper.locks import LOCKS
 
 Environment = dict[str, str]
 
@@ -43,7 +49,7 @@ class Command(BaseCommand):
         folder = Path(settings.STATE_DIR) / "demo"
         try:
             self._say("Starting the servers")
-            with _alone(folder), _servers(folder) as servers:
+            with _alone(folder), open_servers(folder) as servers:
                 status = self._run(folder, servers, options)
         except ServerError as error:
             raise CommandError(str(error)) from error
@@ -135,7 +141,7 @@ def _alone(folder: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _servers(folder: Path) -> Iterator[Environment]:
+def open_servers(folder: Path) -> Iterator[Environment]:
     """The servers the environment names, and embedded ones for the rest; stopped in the end."""
     with contextlib.ExitStack() as running:
         urls = dict(settings.GIVEN_SERVERS)
@@ -148,13 +154,48 @@ def _servers(folder: Path) -> Iterator[Environment]:
                 server = EmbeddedRedis(folder / called, name=called, urgent=True).start()
                 running.callback(server.stop)
                 urls[name] = server.url
+        if (setting := _lock_setting()) and setting not in urls:
+            urls[setting] = _start_lock_servers(folder, running)
         running.callback((folder / "addresses.json").unlink, missing_ok=True)
         yield urls
 
 
+def _lock_setting() -> str:
+    """The setting that names what this evening's lock stands on beside a Redis or the database; empty if nothing."""
+    strategy = LOCKS.get(settings.UP["SWEEPER_LOCK"])
+    return NAMED_SERVERS[strategy.server][0] if strategy and strategy.server in NAMED_SERVERS else ""
+
+
+def _start_lock_servers(folder: Path, running: contextlib.ExitStack) -> str:
+    """Start them, to be stopped with the rest, and return their addresses as the setting takes them."""
+    match _lock_setting():
+        case "LOCK_REDLOCK_URLS":
+            nodes = RedisNodes(folder / "redlock", urgent=True).start()
+            running.callback(nodes.stop)
+            return ",".join(nodes.urls)
+        case "LOCK_ETCD_URLS":
+            etcd = EmbeddedEtcd(_afresh(folder / "etcd"), urgent=True).start()
+            running.callback(etcd.stop)
+            return ",".join(etcd.urls)
+    zookeeper = EmbeddedZooKeeper(_afresh(folder / "zookeeper"), urgent=True).start()
+    running.callback(zookeeper.stop)
+    return zookeeper.hosts
+
+
+def _afresh(folder: Path) -> Path:
+    """The folder without what an earlier evening left: a lock that outlived its box would be refused to this one."""
+    for record in folder.glob("*.group"):
+        end_left_over(record)
+    shutil.rmtree(folder, ignore_errors=True)
+    return folder
+
+
 def _leave_addresses(folder: Path, environment: Environment) -> None:
-    """For `manage.py shell` and its like while the shop is open. Readable by its owner only: a password is in it."""
+    """For `manage.py shell` and its like while the shop is open. Readable by its owner only: a password is in it.
+
+    A server that this evening has not is left out.
+    """
     file = folder / "addresses.json"
     file.touch(mode=0o600)
     names = (*settings.SERVERS, "PROVIDER_URL", "MARLOW_CLOCK_FILE", *settings.UP)
-    file.write_text(json.dumps({name: environment[name] for name in names}))
+    file.write_text(json.dumps({name: environment[name] for name in names if name in environment}))
