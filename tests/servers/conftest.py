@@ -1,13 +1,17 @@
 """Lock servers that tests share: started when the first test asks for one, stopped after the last."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
+from marlow.clock import Clock, RealClock
 from marlow.servers import etcd, zookeeper
 from marlow.servers.launcher import ServerError
 from marlow.servers.redis_nodes import RedisNodes
+from sweeper.locks.live import LiveRedisNodes
+from tests.servers.five import AMPLE, Five
 
 
 @pytest.fixture(scope="session")
@@ -18,11 +22,32 @@ def five_redises(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisNode
 
 
 @pytest.fixture
-def redlock_urls(five_redises: RedisNodes) -> tuple[str, ...]:
-    """Five Redises, all empty."""
-    for server in five_redises.servers:
-        server.ask("FLUSHALL")
-    return tuple(five_redises.urls)
+def five(five_redises: RedisNodes) -> Iterator[Five]:
+    """Five Redises, empty, for a test that may freeze and kill them."""
+    five = Five(five_redises)
+    five.refresh()
+    yield five
+    five.heal()
+
+
+@pytest.fixture
+def redlock_urls(five: Five) -> tuple[str, ...]:
+    return tuple(five.urls)
+
+
+@pytest.fixture
+def nodes(five: Five) -> Iterator[Callable[..., LiveRedisNodes]]:
+    """Makes a box's connections to the five, or to other addresses."""
+    with ExitStack() as closing:
+
+        def make(
+            timeout: float = AMPLE, urls: Sequence[str] = five.urls, clock: Clock | None = None
+        ) -> LiveRedisNodes:
+            made = LiveRedisNodes(urls, clock or RealClock(), timeout)
+            closing.callback(made.close)
+            return made
+
+        yield make
 
 
 @pytest.fixture(scope="session")

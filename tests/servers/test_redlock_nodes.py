@@ -1,0 +1,208 @@
+"""The connections to five real Redises: all asked at once, whatever some of them do."""
+
+import os
+import socket
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from marlow.clock import RealClock, monotonic, wait_until
+from marlow.servers.redis import EmbeddedRedis
+from sweeper.locks.base import Released
+from sweeper.locks.live import Addresses, LiveRedisNodes, open_ports
+from sweeper.locks.ports import LockUnavailable, Ports
+from sweeper.locks.redlock import Redlock
+from tests.servers.five import AMPLE, KEY, Fast, Five, leased, over
+
+Make = Callable[..., LiveRedisNodes]
+
+
+class TestABadNode:
+    def test_that_is_frozen_costs_one_timeout_however_many_there_are(self, five: Five, nodes: Make) -> None:
+        """Two of them, for acquire and for release: one after the other they would cost twice as much."""
+        lock = Redlock(over(nodes(timeout=1.5)))
+        leased(lock.acquire("sweeper", 60)).release()
+        five.freeze(0, 1)
+        began = monotonic()
+        lease = leased(lock.acquire("sweeper", 60))
+        acquired = monotonic()
+        assert lease.release().released is Released.OURS
+        assert acquired - began < 2.8
+        assert monotonic() - acquired < 2.8
+
+    def test_behind_a_black_hole_costs_one_timeout_however_many_there_are(self, five: Five, nodes: Make) -> None:
+        """Two addresses that swallow whatever is sent to them: they are connected to side by side."""
+        with black_hole() as one, black_hole() as other:
+            lock = Redlock(over(nodes(timeout=1.5, urls=[one, other, *five.urls[2:]])))
+            for _ in range(2):
+                began = monotonic()
+                lease = leased(lock.acquire("sweeper", 60))
+                acquired = monotonic()
+                assert lease.release().released is Released.OURS
+                assert acquired - began < 2.8
+                assert monotonic() - acquired < 2.8
+
+    @pytest.mark.parametrize("frozen", [1, 3])
+    def test_s_late_set_was_released_when_it_lands(self, five: Five, nodes: Make, frozen: int) -> None:
+        """A SET that timed out is run when the server wakes up, and what was sent after it removes the key again. The
+        script goes there in full: nobody hears the server say that it does not know it.
+        """
+        five.freeze(*range(frozen))
+        lock = Redlock(over(nodes(timeout=1.0)))
+        if frozen < 3:
+            assert leased(lock.acquire("sweeper", 60)).release().released is Released.OURS
+        else:
+            with pytest.raises(LockUnavailable):
+                lock.acquire("sweeper", 60)
+        five.thaw()
+        assert five.come_to_run("eval", 1)
+        assert five.ran("set") == [1] * 5
+        assert five.values() == [None] * 5
+
+    def test_s_late_reply_is_never_the_next_question_s_answer(self, five: Five, nodes: Make) -> None:
+        """The connection on which it may still come is dropped."""
+        five.ask("MSET", "first", "1", "second", "2")
+        mine = nodes(timeout=0.5)
+        assert mine.get("first") == ["1"] * 5
+        five.freeze(0)
+        assert mine.get("first") == [None, "1", "1", "1", "1"]
+        assert mine.get("first") == [None, "1", "1", "1", "1"]
+        five.thaw()
+        assert five.come_to_run("get", 3)
+        mine.timeout = AMPLE
+        assert mine.get("second") == ["2"] * 5
+
+    def test_that_comes_back_is_asked_again(self, five: Five, nodes: Make) -> None:
+        """By the next question, on a connection of its own."""
+        mine = nodes()
+        five.kill(0)
+        assert mine.set_if_absent(KEY, "x", 60) == [None, True, True, True, True]
+        five.servers[0].start()
+        assert mine.delete_if_equal(KEY, "x") == [False, True, True, True, True]
+
+    def test_that_answers_with_an_error_gave_no_answer(self, five: Five, nodes: Make) -> None:
+        """No room, a replica, a password: no yes and no no."""
+        five.servers[0].ask("RPUSH", KEY, "a list")
+        assert nodes().get(KEY) == [None] * 5
+        assert nodes().delete_if_equal(KEY, "x") == [None, False, False, False, False]
+
+    def test_is_asked_once(self, five: Five, nodes: Make) -> None:
+        """redis-py's clients retry by themselves, ten times and with pauses; what ours stands on does not."""
+        with hanging_up() as (url, calls):
+            mine = nodes(urls=[url, *five.urls[1:]])
+            assert mine.set_if_absent(KEY, "x", 60) == [None, True, True, True, True]
+            assert calls == ["call"]
+
+    def test_that_asks_for_a_password_and_a_number_gets_both(self, five: Five, nodes: Make, tmp_path: Path) -> None:
+        """In the address, as everywhere."""
+        server = EmbeddedRedis(tmp_path, name="guarded").start()
+        server.ask("CONFIG", "SET", "requirepass", "open sesame")
+        address = f"127.0.0.1:{server.port}"
+        assert nodes(urls=[f"redis://:open%20sesame@{address}/3"]).set_if_absent(KEY, "x", 60) == [True]
+        assert nodes(urls=[f"redis://:open%20sesame@{address}/4"]).get(KEY) == [None]
+        assert nodes(urls=[f"redis://:open%20sesame@{address}/3"]).get(KEY) == ["x"]
+        assert nodes(urls=[f"redis://:closed@{address}/3"]).set_if_absent(KEY, "y", 60) == [None]
+        server.stop()
+
+
+class TestTheConnections:
+    def test_send_durations_in_real_milliseconds(self, five: Five, nodes: Make) -> None:
+        """At twenty times the speed a lease of 120 lives for six real seconds."""
+        nodes(clock=Fast()).set_if_absent(KEY, "x", 120)
+        assert all(3000 < lives <= 6000 for lives in five.lives())
+
+    def test_may_be_shared_by_threads(self, five: Five, nodes: Make) -> None:
+        """A renewal beside the run: every question gets the answers to itself."""
+        five.ask("MSET", "0", "0", "1", "1", "2", "2", "3", "3")
+        mine, wrong = nodes(), []
+
+        def ask(number: str) -> None:
+            wrong.extend(answer for _ in range(200) if (answer := mine.get(number)) != [number] * 5)
+
+        threads = [threading.Thread(target=ask, args=(str(number),)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert wrong == []
+
+    @pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")  # the fork is what is tested
+    def test_are_not_a_forked_child_s(self, five: Five, nodes: Make) -> None:
+        """It opens its own: on shared ones each would read the other's answers."""
+        five.ask("MSET", "parent", "p", "child", "c")
+        mine = nodes()
+        assert mine.get("parent") == ["p"] * 5
+        child = os.fork()
+        if child == 0:
+            right = False
+            try:
+                right = all(mine.get("child") == ["c"] * 5 for _ in range(200))
+            finally:
+                os._exit(0 if right else 1)
+        assert all(mine.get("parent") == ["p"] * 5 for _ in range(200))
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert mine.get("parent") == ["p"] * 5
+
+    def test_are_opened_for_a_run_and_closed_behind_it(self, five: Five, nodes: Make) -> None:
+        """Live ports of this lock have them, and a box without addresses is told which setting names them."""
+        plain = over(nodes())
+        with open_ports("redlock", plain, Addresses(redlock=tuple(five.urls)), 60) as opened:
+            opened.nodes.get(KEY)
+            assert clients(five) == [2] * 5
+        assert wait_until(lambda: clients(five) == [1] * 5, 5)
+        bare = Ports(clock=RealClock(), box="box-b", run="run", every=120, new_value=str)
+        with (
+            open_ports("redlock", bare, Addresses(), 60) as opened,
+            pytest.raises(LockUnavailable, match="REDLOCK_URLS"),
+        ):
+            Redlock(opened).acquire("sweeper", 60)
+
+
+def clients(five: Five) -> list[int]:
+    """How many each of them has, the one that asks included."""
+    return [int(told["connected_clients"]) for told in five.ask("INFO", "clients")]
+
+
+class black_hole:  # noqa: N801  a context manager, used as a word
+    """An address that swallows every attempt to connect: nobody takes calls, and the line is full."""
+
+    def __enter__(self) -> str:
+        self.listening = socket.socket()
+        self.listening.bind(("127.0.0.1", 0))
+        self.listening.listen(0)
+        self.callers = [socket.socket() for _ in range(4)]
+        for caller in self.callers:
+            caller.setblocking(False)
+            caller.connect_ex(self.listening.getsockname())
+        return f"redis://127.0.0.1:{self.listening.getsockname()[1]}/0"
+
+    def __exit__(self, *error: object) -> None:
+        for each in (*self.callers, self.listening):
+            each.close()
+
+
+class hanging_up:  # noqa: N801  a context manager, used as a word
+    """An address where somebody takes each call and hangs up at once."""
+
+    def __enter__(self) -> tuple[str, list[str]]:
+        self.calls: list[str] = []
+        self.listening = socket.create_server(("127.0.0.1", 0))
+        self.thread = threading.Thread(target=self._serve)
+        self.thread.start()
+        return f"redis://127.0.0.1:{self.listening.getsockname()[1]}/0", self.calls
+
+    def __exit__(self, *error: object) -> None:
+        self.listening.shutdown(socket.SHUT_RDWR)
+        self.thread.join()
+        self.listening.close()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                call, _ = self.listening.accept()
+            except OSError:
+                return
+            self.calls.append("call")
+            call.close()
