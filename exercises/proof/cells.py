@@ -31,6 +31,11 @@ class Cell:
     stop: bool = False
     expected: dict[str, Any] = field(default_factory=dict, compare=False, hash=False)
 
+    @property
+    def name(self) -> str:
+        """As `manage.py prove --cell` takes it: `overrun/redis-token/unguarded`, or with `/stopping` behind it."""
+        return "/".join((self.fault, self.lock, self.settle, *(["stopping"] if self.stop else [])))
+
     def agrees(self, seen: dict[str, Any]) -> bool:
         return all(seen.get(name) == value for name, value in self.expected.items())
 
@@ -115,7 +120,7 @@ TABLE: dict[str, dict[str, Outcome]] = {
 FAULTS = tuple(TABLE)
 # Each in one sentence, for whoever reads the table.
 ABOUT: dict[str, str] = {
-    "calm": "Nothing goes wrong: the second box comes by while the first is at work, well within its lease.",
+    "calm": "No fault at all: the second box comes by while the first is at work, well within its lease.",
     "overrun": "The provider answers so late that the first box’s run outlives its lease, or its slot.",
     "overrun-renewed": "The run outlives its first lease, which is renewed beside it all the while.",
     "pause": "The first box is stopped between its last look at the lease and its write, until the lease is over.",

@@ -16,8 +16,9 @@ from exercises.proof.places import Places
 from sweeper.events import Kind
 
 TTL = 1.0  # of a lease that is meant to run out
-LONG = 30.0  # of one that is not
-LATE = 2.6  # an answer that comes when the lease has long run out
+OVERRUN, LATE = 2.0, 3.0  # of a lease that is overrun, and the answer that comes too late for it
+IN_TIME = 1.5  # the second box's answer: after the first has let go, and within its own lease
+LONG = 30.0  # of a lease that is not meant to run out
 GRACE = 3.0  # how much later than its ttl a lock may come free: servers look at their clocks now and then
 BEFORE_WRITE = (FIRST, Kind.SETTLING), (SECOND, Kind.SETTLING)  # past the last look at the lease
 
@@ -33,11 +34,16 @@ def calm(director: Director, places: Places) -> None:
 
 
 def overrun(director: Director, places: Places) -> None:
-    """The answer comes long after the lease has run out."""
+    """The first box's answer comes when its lease has run out and the second box is at work.
+
+    first   0 takes the lock, asks · · · · · · · 2.0 lease over · · 3.0 answer, writes, lets go
+    second      refused, refused, …              2.0 takes it, asks · · · · · · · · · 3.5 answer, writes
+    """
     director.answers_take(LATE)
     director.begin()
     director.wait_for(Kind.ASKED)
-    director.knock(LATE - 0.6)
+    director.answers_take(IN_TIME)
+    director.knock(LATE - 0.4)
     director.finish()
 
 
@@ -171,10 +177,10 @@ LONG_LEASE = set(PLAYS) - {"overrun", "overrun-renewed", "pause", "pause-renewed
 
 def settings_for(fault: str) -> dict[str, Any]:
     """What a play needs of the sweeper's settings: lease, slot (calm: one slot for all), renewal."""
-    ttl = LONG if fault in LONG_LEASE else TTL
+    ttl = LONG if fault in LONG_LEASE else OVERRUN if fault.startswith("overrun") else TTL
     return {
         "SWEEPER_TTL": ttl,
-        "SWEEPER_EVERY": 3600.0 if fault == "calm" else TTL,
+        "SWEEPER_EVERY": 3600.0 if fault == "calm" else min(ttl, OVERRUN),
         "SWEEPER_RENEW_LEASE": fault.endswith("-renewed"),
     }
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from django.core.management import get_commands
 
+from exercises.proof.cells import ABOUT, TABLE, Outcome
 from shop.settle import FORMS
 from sweeper.checks import QUESTIONS
 from sweeper.locks import LOCKS
@@ -104,6 +105,41 @@ class TestTheListOfSettings:
     def test_writes_a_default_as_one_would_set_it(self, line: str, default: str) -> None:
         """As it stands in production, in the form an environment file has it."""
         assert defaults(line) == {"X": default}
+
+
+class TestTheLocks:
+    """docs/locks.md: every lock, every fault, and what the table expects of each pair."""
+
+    TEXT = (ROOT / "docs/locks.md").read_text()
+    COLUMNS = ("calm", "overrun", "pause", "kill", "power-loss")
+
+    def test_has_a_line_for_every_lock_and_every_fault(self) -> None:
+        """With the sentence that the admin has."""
+        promised = self.TEXT[: self.TEXT.index("## The proof")]
+        assert re.findall(r"^\| `([a-z-]+)` \|", promised, re.MULTILINE) == list(LOCKS)
+        for fault, sentence in ABOUT.items():
+            assert f"| `{fault}` | {sentence} |" in self.TEXT
+
+    def test_says_which_locks_hand_out_a_token(self) -> None:
+        """As they declare it."""
+        rows = dict(re.findall(r"^\| `([a-z-]+)` \|(?:[^|]*\|){2} ([^|]*) \|", self.TEXT, re.MULTILINE))
+        assert {lock for lock, token in rows.items() if not token.startswith("no")} >= {
+            lock for lock, strategy in LOCKS.items() if strategy.mints_token
+        }
+
+    @pytest.mark.parametrize("lock", LOCKS)
+    def test_expects_what_the_table_expects(self, lock: str) -> None:
+        """Cell by cell."""
+        columns = [self.word(TABLE[fault][lock]) for fault in self.COLUMNS]
+        others = [f"`{fault}`: {self.word(row[lock])}" for fault, row in TABLE.items() if lock in row]
+        rest = "; ".join(each for each in others if each.split("`")[1] not in self.COLUMNS) or "–"
+        assert " | ".join((f"| `{lock}`", *columns, f"{rest} |")) in self.TEXT
+
+    @staticmethod
+    def word(outcome: Outcome) -> str:
+        if outcome.phantom:
+            return "**both write**" + (", and its key is deleted" if outcome.foreign_deletes else "")
+        return outcome.second
 
 
 class TestTheSecondNode:

@@ -37,12 +37,15 @@ class Command(BaseCommand):
         parser.add_argument("--lock", action="append", choices=LOCKS, help="only this lock (may be given again)")
         parser.add_argument("--fault", action="append", choices=FAULTS, help="only this fault")
         parser.add_argument("--settle", action="append", choices=FORMS, help="only this form of settling")
+        parser.add_argument(
+            "--cell", action="append", metavar="NAME", help="only this: overrun/redis-token/unguarded"
+        )
         parser.add_argument("--json", action="store_true", help="the cells as JSON on the last line of stdout")
 
     def handle(self, *args: Any, **options: Any) -> None:
         cells = [cell for cell in table() if _wanted(cell, options)]
         if not cells:
-            raise CommandError("The table has no such cell: leave out one of --lock, --fault and --settle.")
+            raise CommandError("The table has no such cell: leave out one of --lock, --fault, --settle and --cell.")
         folder = Path(settings.STATE_DIR) / "prove"
         console = Console(stderr=options["json"])
         try:
@@ -69,8 +72,9 @@ class Command(BaseCommand):
 
             def done(number: int, said: Told) -> None:
                 told[number] = said
-                cell = cells[number]
-                progress.update(task, advance=1, description=f"{cell.fault}, {cell.lock}, {cell.settle}")
+                progress.update(task, advance=1, description=cells[number].name)
+                if not console.is_terminal:
+                    console.print(f"{len(told)} of {len(cells)}: {cells[number].name}")
 
             numbered = [
                 (number, (cell.lock, cell.fault, cell.settle, cell.stop), cell.fault == HOSTS)
