@@ -15,7 +15,7 @@ CONFIGURATION = """\
 * = host={host} port={server_port}
 
 [pgbouncer]
-listen_addr = 127.0.0.1
+listen_addr = {address}
 listen_port = {port}
 unix_socket_dir =
 auth_type = scram-sha-256
@@ -34,7 +34,7 @@ def binary() -> Path:
 
 @dataclass
 class EmbeddedPgbouncer(Embedded):
-    """A pooler on loopback before `postgres`, which must be running. Sessions are lent for one transaction each."""
+    """A pooler before `postgres`, which must be running. Sessions are lent for one transaction each."""
 
     postgres: EmbeddedPostgres
     pool_size: int = 2  # sessions at the server, for each database
@@ -42,7 +42,7 @@ class EmbeddedPgbouncer(Embedded):
     def url(self, database: str = "marlow") -> str:
         """Through the pooler. psycopg needs `prepare_threshold=None` there, which is Django's default."""
         there = urlsplit(self.postgres.url(database))
-        return there._replace(netloc=f"{there.username}:{there.password}@127.0.0.1:{self.port}").geturl()
+        return there._replace(netloc=f"{there.username}:{there.password}@{self.address}:{self.port}").geturl()
 
     def start(self) -> "EmbeddedPgbouncer":
         self.port = self.port or free_port()
@@ -60,7 +60,12 @@ class EmbeddedPgbouncer(Embedded):
         configuration = self.folder.resolve() / "pgbouncer.ini"
         configuration.write_text(
             CONFIGURATION.format(
-                host=there.hostname, server_port=there.port, port=self.port, users=users, pool_size=self.pool_size
+                host=there.hostname,
+                server_port=there.port,
+                address=self.address,
+                port=self.port,
+                users=users,
+                pool_size=self.pool_size,
             )
         )
         return configuration
