@@ -1,4 +1,4 @@
-"""One of a kind at a time in one folder."""
+"""One command at a time in one state folder."""
 
 import contextlib
 import fcntl
@@ -15,7 +15,7 @@ def alone(folder: Path, command: str) -> Iterator[None]:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as unusable:
         raise ServerError(f"{folder} can't be made ({unusable.strerror}): set MARLOW_STATE_DIR.") from unusable
-    with (folder / "up.lock").open("a") as file:
+    with (folder / "turn.lock").open("a") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as taken:

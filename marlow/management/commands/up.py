@@ -1,7 +1,6 @@
 """`manage.py up`: real servers, two boxes, the provider and the web, one process tree, and the Wednesday on it."""
 
 import contextlib
-import fcntl
 import json
 import shutil
 import subprocess
@@ -23,6 +22,7 @@ from marlow.servers.redis_nodes import RedisNodes
 from marlow.servers.zookeeper import EmbeddedZooKeeper
 from marlow.settings import environment_for
 from marlow.tree import Tree, manage
+from marlow.turns import alone
 from sweeper.checks import NAMED_SERVERS
 from sweeper.locks import LOCKS
 
@@ -49,7 +49,7 @@ class Command(BaseCommand):
         folder = Path(settings.STATE_DIR) / "demo"
         try:
             self._say("Starting the servers")
-            with _alone(folder), open_servers(folder) as servers:
+            with alone(folder, "manage.py up"), open_servers(folder) as servers:
                 status = self._run(folder, servers, options)
         except ServerError as error:
             raise CommandError(str(error)) from error
@@ -121,23 +121,6 @@ def _plant(tree: Tree, folder: Path, provider: int, web: int) -> None:
         )
     gunicorn = ["gunicorn", "marlow.wsgi:application", "--bind", f"127.0.0.1:{web}", "--threads", "4"]
     tree.add("web", [*python, *gunicorn, "--log-level", "warning"], MARLOW_BOX="web")
-
-
-@contextlib.contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """One `up` a state folder. The lock is the kernel's and goes with the process, however it ends."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as unusable:
-        raise ServerError(f"{folder} can't be made ({unusable.strerror}): set MARLOW_STATE_DIR.") from unusable
-    with (folder / "up.lock").open("a") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as taken:
-            raise ServerError(
-                "Another `manage.py up` runs here: end it with Ctrl-C, or give this one its own MARLOW_STATE_DIR."
-            ) from taken
-        yield
 
 
 @contextlib.contextmanager
