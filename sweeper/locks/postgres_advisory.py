@@ -14,11 +14,13 @@ TAKE = """
         when pg_try_advisory_lock(%s) then set_config('marlow.run', %s, false)
     end
 """
-# In: run, key. Lets go and takes the mark away. Out: true if it was held, false if not (Postgres warns too), null if
+# In: run, key. Lets go and takes the mark away, also where nothing was held any more: a mark that stayed would have
+# this session refused its own lock for ever. Out: true if it was held, false if not (Postgres warns too), null if
 # this is not the session that took it.
 LET_GO = """
     select case when current_setting('marlow.run', true) = %s then
-        case when pg_advisory_unlock(%s) then set_config('marlow.run', '', false) = '' else false end
+        case when pg_advisory_unlock(%s) then set_config('marlow.run', '', false) = ''
+        else set_config('marlow.run', '', false) is null end
     end
 """
 # Out: the run this session is marked with; a session that was opened anew behind our back has none.

@@ -11,6 +11,7 @@ from shop.settle import FORMS, Form
 from sweeper.events import Event, Kind
 from sweeper.journal import Memory, Run
 from sweeper.locks import build
+from sweeper.locks.base import Lease, Refusal, Released
 from sweeper.locks.live import LivePostgres
 from sweeper.locks.ports import Ports
 from sweeper.sweep import Rules, sweep
@@ -90,3 +91,14 @@ def end_session(pid: int) -> None:
     with connections["journal"].cursor() as cursor:
         cursor.execute("select pg_terminate_backend(%s, 5000)", (pid,))
         assert cursor.fetchone() == (True,)
+
+
+def acquire_advisory(alias: str = "default", name: str = "sweeper") -> Lease | Refusal:
+    """By the working session, or with "journal" by another one."""
+    return build("postgres-advisory", ports(alias)).acquire(name, 5)
+
+
+def advisory_is_free(name: str = "sweeper") -> bool:
+    """Whether another session gets it; lets go of it at once."""
+    answer = acquire_advisory("journal", name)
+    return isinstance(answer, Lease) and answer.release().released is Released.OURS
