@@ -57,18 +57,23 @@ class Finding:
 
 
 def find(
-    spans: Sequence[Span], events: Sequence[Event], keys: Sequence[Event], doubled: Collection[str] = ()
+    spans: Sequence[Span],
+    events: Sequence[Event],
+    keys: Sequence[Event],
+    doubled: Collection[str] = (),
+    tenths: bool = False,
 ) -> list[Finding]:
     """Everything worth pointing at about these runs.
 
     What happened is read from `keys`, the events that take the lock and let it go, in the order in which they really
     happened, and judged as the verdict judges it. Two boxes' clocks differ: they only say where to draw it.
-    `doubled` are orders known to have been settled more than once (two SETTLED events say so as well).
+    `doubled` are orders known to have been settled more than once (two SETTLED events say so as well). `tenths`: of a
+    second, in times of day.
     """
     locks = {span.run: span.lock for span in spans}
-    wrong = [*_doubles(events, doubled), *_foreign(keys, locks)]
+    wrong = [*_doubles(events, doubled, tenths), *_foreign(keys, locks)]
     blamed = {run for finding in wrong for run in finding.runs}
-    found = [*_leases(spans, events), *_together(keys, locks, blamed), *wrong, *_ended_badly(events)]
+    found = [*_leases(spans, events), *_together(keys, locks, blamed, tenths), *wrong, *_ended_badly(events)]
     return sorted(found, key=lambda finding: finding.at)
 
 
@@ -102,7 +107,7 @@ def _leases(spans: Sequence[Span], events: Sequence[Event]) -> list[Finding]:
     return found
 
 
-def _together(keys: Sequence[Event], locks: Mapping[UUID, str], blamed: set[UUID]) -> list[Finding]:
+def _together(keys: Sequence[Event], locks: Mapping[UUID, str], blamed: set[UUID], tenths: bool) -> list[Finding]:
     """Pairs of runs that were at work at once. Where that is meant, only those with something to answer for."""
     began = {event.run: event for event in keys if event.kind is Kind.ACQUIRED}
     found = []
@@ -112,7 +117,7 @@ def _together(keys: Sequence[Event], locks: Mapping[UUID, str], blamed: set[UUID
             continue
         first, second = (began[run] for run in pair)
         until = _first_to_end(keys, pair)
-        ending = "" if until is STILL else f" until {clock(until)}"
+        ending = "" if until is STILL else f" until {clock(until, tenths)}"
         text = f"{second.box} went to work while {first.box} was still at it: two sweeps at once{ending}."
         found.append(Finding(TOGETHER, second.at, "two sweeps at once", text, pair, until=until))
     return found
@@ -124,13 +129,13 @@ def _first_to_end(keys: Sequence[Event], pair: Collection[UUID]) -> datetime:
     return next(endings, STILL)
 
 
-def _doubles(events: Sequence[Event], doubled: Collection[str]) -> list[Finding]:
+def _doubles(events: Sequence[Event], doubled: Collection[str], tenths: bool) -> list[Finding]:
     found = []
     for order, settles in settled(events).items():
         if len(settles) < 2 and order not in doubled:
             continue
         last = settles[-1]
-        who = " and ".join(f"{event.box} at {clock(event.at)}" for event in settles)
+        who = " and ".join(f"{event.box} at {clock(event.at, tenths)}" for event in settles)
         back = sum(event.data.get("outcome") in ("released", "refunded") for event in settles)
         held = f" It held one copy and gave back {back}." if back > 1 else ""
         often = times(max(len(settles), 2))

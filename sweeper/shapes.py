@@ -44,6 +44,8 @@ class Mark:
     label: str = ""
     often: int = 1
     faded: bool = False
+    beside: str = ""  # words to its right
+    above: str = ""
 
 
 @dataclass(frozen=True)

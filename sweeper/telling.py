@@ -23,21 +23,24 @@ OUTCOMES = {
 }
 
 
-def clock(moment: datetime) -> str:
-    """The time of day in London, to the second."""
-    return f"{moment.astimezone(LONDON):%H:%M:%S}"
+def clock(moment: datetime, tenths: bool = False) -> str:
+    """The time of day in London, to the second or to its tenth."""
+    here = moment.astimezone(LONDON)
+    return f"{here:%H:%M:%S}.{here.microsecond // 100_000}" if tenths else f"{here:%H:%M:%S}"
 
 
-def tell(event: Event, foreign: bool = False) -> str:
-    """What the box did. `foreign`: this release removed another run's key."""
+def tell(event: Event, foreign: bool = False, tenths: bool = False) -> str:
+    """What the box did. `foreign`: this release removed another run's key. `tenths`: of a second, in times of day."""
     if foreign:
         return "deleted the lock's key, which was another run's by then"
+    if event.kind is Kind.ACQUIRED:
+        return _acquired(event, event.data, tenths)
     return _WORDS[event.kind](event, event.data)
 
 
-def _acquired(event: Event, data: dict[str, Any]) -> str:
+def _acquired(event: Event, data: dict[str, Any], tenths: bool = False) -> str:
     token = "" if event.token is None else f", token {event.token}"
-    until = f", until {clock(datetime.fromisoformat(data['deadline']))}" if data.get("deadline") else ""
+    until = f", until {clock(datetime.fromisoformat(data['deadline']), tenths)}" if data.get("deadline") else ""
     return f"took the lock{token}{until}"
 
 

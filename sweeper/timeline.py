@@ -13,6 +13,7 @@ from typing import Any
 from uuid import UUID
 
 from shop.words import count
+from sweeper import refusals
 from sweeper.events import Event, Kind
 from sweeper.findings import DOUBLE, FOREIGN, TOGETHER, Finding, Span
 from sweeper.shapes import LANE_GAP, WIDTH, Band, Bar, Lane, Mark, Note, Picture, Tick, Tie
@@ -24,7 +25,9 @@ BAR_TOP, BAR = 22.0, 30.0  # of a run's bar within its row
 LETTER, LETTER_OF_A_NOTE = 6.6, 7.2  # about as wide as a letter is in a label, and in a note
 A_CAPTION = 130.0  # how wide the words under a bar are
 NOTES_AT_MOST = 9
-STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400)  # seconds
+# Seconds: in a shorter window than CLOSE times are told to a tenth of one; STEPS are those from tick to tick.
+CLOSE = 20.0
+STEPS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400)
 MARKS = {
     Kind.ASKED: "asked",
     Kind.ANSWERED: "answered",
@@ -64,6 +67,14 @@ class Scale:
     def shows(self, moment: datetime) -> bool:
         return self.start <= moment <= self.end
 
+    @property
+    def tenths(self) -> bool:
+        """Whether two moments of one second stand apart here."""
+        return self.seconds < CLOSE
+
+    def clock(self, moment: datetime) -> str:
+        return clock(moment, self.tenths)
+
 
 def draw(
     scale: Scale,
@@ -92,10 +103,9 @@ def draw(
 def ticks(scale: Scale) -> list[Tick]:
     """Round times in London, at least 90 units apart."""
     step = next((step for step in STEPS if step * scale.unit >= 90), STEPS[-1])
-    layout = "%H:%M:%S" if step < 60 else "%H:%M"
-    first = math.ceil(scale.start.timestamp() / step) * step
-    moments = (datetime.fromtimestamp(t, LONDON) for t in range(int(first), int(scale.end.timestamp()) + 1, step))
-    return [Tick(scale.x(moment), moment.strftime(layout)) for moment in moments]
+    first, last = math.ceil(scale.start.timestamp() / step), math.floor(scale.end.timestamp() / step)
+    moments = [datetime.fromtimestamp(number * step, LONDON) for number in range(first, last + 1)]
+    return [Tick(scale.x(moment), clock(moment, step < 1)[: 5 if step >= 60 else None]) for moment in moments]
 
 
 def stack(spans: Iterable[Span], room: timedelta = timedelta()) -> dict[UUID, int]:
@@ -113,7 +123,8 @@ def stack(spans: Iterable[Span], room: timedelta = timedelta()) -> dict[UUID, in
 def bar(scale: Scale, span: Span, y: float, chosen: bool = False) -> Bar:
     x, end = scale.clipped(span.start), scale.clipped(span.end or scale.end)
     width = max(end - x, 3.0)
-    words = f"{span.box}, {clock(span.start)}–{clock(span.end) if span.end else 'still running'}: {span.state}"
+    until = scale.clock(span.end) if span.end else "still running"
+    words = f"{span.box}, {scale.clock(span.start)}–{until}: {span.state}"
     if not span.held:
         return Bar(span.run, span.state, x, y, 0.0, words, chosen=chosen)
     lease = _lease(scale, span, span.lease_until) if span.lease_until else {}
@@ -182,7 +193,7 @@ def _lay_lanes(picture: Picture, scale: Scale, spans: Sequence[Span]) -> dict[UU
 def _lease(scale: Scale, span: Span, until: datetime) -> dict[str, Any]:
     x, end = scale.clipped(span.acquired or span.start), scale.clipped(until)
     over = end if scale.shows(until) else None
-    text = f"lease until {clock(until)}" if over is not None and end - x > A_CAPTION else ""
+    text = f"lease until {scale.clock(until)}" if over is not None and end - x > A_CAPTION else ""
     return {"lease_x": x, "lease_width": round(max(end - x, 0.0), 2), "lease_over": over, "lease_text": text}
 
 
@@ -196,18 +207,20 @@ class _Pen:
     orders: frozenset[str]
     places: dict[str, list[tuple[float, float]]] = field(default_factory=lambda: defaultdict(list))
     often: dict[str, int] = field(default_factory=dict)
+    refused: dict[UUID, refusals.Words] = field(default_factory=dict)
     written_to: dict[float, float] = field(default_factory=dict)  # how far to the right a row's labels reach
 
     def marks(self, events: Sequence[Event], findings: Sequence[Finding]) -> list[Mark]:
         self.often = {finding.order: len(finding.runs) for finding in findings if finding.kind == DOUBLE}
         foreign = {run for finding in findings if finding.kind == FOREIGN for run in finding.runs}
         seen = [event for event in events if event.run in self.rows and self.scale.shows(event.at)]
+        self.refused = refusals.words(seen, self.rows, self.scale.x)
         made = []
         for event in seen:
             taken = event.kind is Kind.RELEASED and event.run in foreign
             kind = "foreign" if taken else MARKS.get(event.kind)
             if kind:
-                made.append(self._mark(event, kind, tell(event, taken)))
+                made.append(self._mark(event, kind, tell(event, taken, self.scale.tenths)))
         return made
 
     def _mark(self, event: Event, kind: str, words: str) -> Mark:
@@ -217,9 +230,11 @@ class _Pen:
         if kind == "settled":
             self.places[event.order].append((x, y + BAR_TOP + BAR / 2))
             label = self._label(event.order.removeprefix(self.prefix), x, y, often > 1)
-        title = f"{clock(event.at)}, {event.box}: {words}" + (f" ({event.order})" if event.order else "")
+        title = f"{self.scale.clock(event.at)}, {event.box}: {words}" + (f" ({event.order})" if event.order else "")
         kind = "double" if often > 1 else kind
-        return Mark(kind, x, y, title, event.order, label, often, self._faded(event.order))
+        said = self.refused.get(event.run, refusals.Words()) if kind == "refused" else refusals.Words()
+        faded = self._faded(event.order)
+        return Mark(kind, x, y, title, event.order, label, often, faded, said.beside, said.above)
 
     def ties(self) -> list[Tie]:
         """Lines between the settles of an order that has several."""

@@ -54,6 +54,14 @@ def around(spans: Sequence[Span], after: timedelta = AFTER) -> Window:
     return Window(start, min(end, start + LONGEST))
 
 
+def closely(spans: Sequence[Span]) -> Window:
+    """Just these runs (at least one) where they take seconds, not minutes: their length and a fifth of it."""
+    start = min(span.start for span in spans)
+    end = max(max(span.end or span.start, span.start) for span in spans)
+    length = min(max(end - start, timedelta(seconds=1)), LONGEST)
+    return Window(start - length * 0.05, start + length * 1.15)
+
+
 def focus(spans: Sequence[Span], findings: Sequence[Finding]) -> Window | None:
     """Where one should look first: the runs that settled an order again, else that met, else the last ten minutes."""
     for kind in (DOUBLE, FOREIGN, TOGETHER):

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 from django.db.models import Count, Max, Min, Q
@@ -11,10 +12,11 @@ from shop.models import Order, Settlement
 from sweeper import timeline
 from sweeper.events import Event, Kind
 from sweeper.findings import FOREIGN, Finding, Span, find, settled
+from sweeper.kept import cut_off, events_of, spans_of, with_ends
 from sweeper.models import Event as Row
 from sweeper.models import SweepRun
 from sweeper.shapes import Picture
-from sweeper.telling import LONDON, tell
+from sweeper.telling import LONDON, clock, tell
 from sweeper.verdict import ENDINGS, as_event
 from sweeper.window import AFTER, BEFORE, LONGEST, Window
 
@@ -26,6 +28,7 @@ class Line:
     """One event as a line of text."""
 
     event: Event
+    time: str
     text: str
     id: int | None  # the order's, for a link
     marked: bool
@@ -33,9 +36,12 @@ class Line:
 
 @dataclass(frozen=True)
 class Scene:
+    """`kept`: of a shop that is not this one, so its orders and runs are no rows here; told in tenths of a second."""
+
     spans: list[Span]
     events: list[Event]
     findings: list[Finding]
+    kept: bool = False
 
     @property
     def cut(self) -> bool:
@@ -43,10 +49,15 @@ class Scene:
 
     def lines(self, orders: Collection[str] = ()) -> list[Line]:
         """The events as sentences; those of `orders` marked."""
-        named = Order.objects.filter(reference__in={event.order for event in self.events})
-        ids = dict(named.values_list("reference", "pk"))
+        ids = {} if self.kept else self._ids()
         return [
-            Line(event, tell(event, self.is_foreign(event)), ids.get(event.order), event.order in orders)
+            Line(
+                event=event,
+                time=clock(event.at, self.kept),
+                text=tell(event, self.is_foreign(event), self.kept),
+                id=ids.get(event.order),
+                marked=event.order in orders,
+            )
             for event in self.events
         ]
 
@@ -57,6 +68,18 @@ class Scene:
     def picture(self, window: Window, chosen: Collection[UUID] = (), orders: Collection[str] = ()) -> Picture:
         scale = timeline.Scale(window.start, window.end)
         return timeline.draw(scale, self.spans, self.events, self.findings, chosen, orders)
+
+    def _ids(self) -> dict[str, int]:
+        named = Order.objects.filter(reference__in={event.order for event in self.events})
+        return dict(named.values_list("reference", "pk"))
+
+
+def kept_scene(verdict: Any, lock: str = "") -> Scene:
+    """What a verdict that was kept has to tell. Asks the database for nothing."""
+    events = events_of(verdict)[:AT_MOST]
+    spans = spans_of(events, lock)
+    found = [*find(spans, events, with_ends(events), tenths=True), *cut_off(spans)]
+    return Scene(spans, events, sorted(found, key=lambda finding: finding.at), kept=True)
 
 
 def scene(window: Window) -> Scene:
