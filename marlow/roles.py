@@ -80,9 +80,9 @@ _OWN_PAGES = [
 _RECORDS = [
     "",
     "Whatever a role or a superuser may do elsewhere, nobody adds, changes or deletes a record through the admin:",
-    "orders, settlements, refunds, movements, stray charges, fences, runs, events, elections and performances are",
-    "written by the shop's own code alone. A count of the shelf is added by an operator and then stays as it was.",
-    "A book's stock is shown and never typed in.",
+    "orders, settlements, refunds, movements, stray charges, fences, runs, events, elections, performances and",
+    "proofs are written by the shop's own code alone. A count of the shelf is added by an operator and then stays",
+    "as it was. A book's stock is shown and never typed in.",
 ]
 
 

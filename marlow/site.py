@@ -13,10 +13,11 @@ if TYPE_CHECKING:
 
 def own_pages() -> list["Page"]:
     """The rooms' own pages. Imported late: the site exists before any model does."""
+    from exercises.admin import locks
     from shop.admin import shelf
     from sweeper.admin import evening
 
-    return [*shelf.PAGES, *evening.PAGES]
+    return [*shelf.PAGES, *evening.PAGES, *locks.PAGES]
 
 
 class MarlowAdminSite(admin.AdminSite):

@@ -1,4 +1,4 @@
-"""The admin's first page: the state of the shop in four cards, each a door."""
+"""The admin's first page: the state of the shop in a few cards, each a door."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,6 +9,7 @@ from django.db.models import Count, Model
 from django.http import HttpRequest
 from django.urls import reverse
 
+from exercises.admin.locks import LOCKS_PAGE, latest, tally
 from exercises.models import Performance
 from exercises.words import harmless, in_words
 from shop.admin.shelf import SHELF
@@ -50,6 +51,7 @@ def _doors() -> list[tuple[MayOpen, Callable[[], Card]]]:
         (EVENING.open_to, _evening),
         (_list_of(SweepRun), _runs),
         (_list_of(Order), _orders),
+        (LOCKS_PAGE.open_to, _locks),
     ]
 
 
@@ -91,3 +93,13 @@ def _orders() -> Card:
     states = dict(Order.objects.order_by().values_list("status").annotate(Count("pk")))
     text = ", ".join(f"{number} {status}" for status, number in sorted(states.items())) or "Nobody has ordered yet"
     return Card("Orders", count(sum(states.values()), "order"), f"{text}.", reverse("admin:shop_order_changelist"))
+
+
+def _locks() -> Card:
+    counted, address = tally(latest()), reverse("admin:exercises_locks")
+    text = "What each lock does under each fault, as it was seen on real servers."
+    if not counted["known"]:
+        return Card("The locks", "Not played yet", text, address)
+    wrong = counted["differs"]
+    figure = f"{count(wrong, 'cell')} {'differs' if wrong == 1 else 'differ'}" if wrong else "As the table says"
+    return Card("The locks", figure, text, address, "bad" if wrong else "good")

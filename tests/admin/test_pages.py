@@ -10,7 +10,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from exercises.admin import FIGURES
+from exercises.admin.performance import FIGURES
 from shop.models import Book, Order, Refund, Settlement, StockCount, StrayCharge
 from sweeper.models import Event
 from tests import evening

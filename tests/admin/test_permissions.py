@@ -13,7 +13,7 @@ from marlow.site import own_pages
 from shop.models import Book, Fence, Publisher, Refund, StockCount, StrayCharge
 from sweeper.admin.evening import EVENING
 from sweeper.models import JobRun, SweepRun
-from tests import evening
+from tests import evening, proofs
 from tests.admin.conftest import PEOPLE, account
 
 pytestmark = pytest.mark.django_db
@@ -54,6 +54,7 @@ def rows(wednesday: evening.Wednesday) -> dict[type[Model], Model]:
         key="s", order=order, amount_minor=899, landed_at=moment, found_at=moment, found_by_box="box-a"
     )
     JobRun.objects.create(job_name="payout", run_slot=1, box="box-a", run=wednesday.runs["a"].run, at=moment)
+    proofs.one()
     account("somebody")
     return {model: model._default_manager.order_by("pk")[0] for model in MODELS}
 
