@@ -21,7 +21,7 @@ def of(role: str) -> set[str]:
 
 def make() -> None:
     with connection.schema_editor() as editor:
-        migration.make_roles(apps, editor)
+        migration.Migration.operations[0].code(apps, editor)
 
 
 @pytest.mark.django_db
