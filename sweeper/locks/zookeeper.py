@@ -11,8 +11,8 @@ DIGITS = 10  # of the sequence number that the server appends
 
 
 def parent_of(name: str) -> str:
-    """Percent-encoded, dots too, so that no name reaches into another's nodes."""
-    return PREFIX + "=" + quote(name, safe="").replace(".", "%2E")
+    """Percent-encoded, so that no name reaches into another's nodes; never empty or a dot, as no path may end."""
+    return PREFIX + "=" + quote(name, safe="")
 
 
 class ZooKeeperLease(Lease):
