@@ -46,6 +46,7 @@ Verdict = dict[str, Any]
 def environment(folder: Path, **extra: str) -> dict[str, str]:
     """The environment of a person with a checkout: none of the tests' own servers."""
     ours = {"DATABASE_URL", "CELERY_BROKER_URL", "LOCK_REDIS_URL", "MARLOW_CLOCK_FILE", "MARLOW_TIME_SCALE"}
+    ours |= {"LOCK_REDLOCK_URLS", "LOCK_ETCD_URLS", "LOCK_ZOOKEEPER_HOSTS"}
     plain = {name: value for name, value in os.environ.items() if name not in ours}
     return {**plain, "MARLOW_STATE_DIR": str(folder), **extra}
 
