@@ -14,7 +14,8 @@ from playwright.sync_api import Browser, Page, Request, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 from pytest_django.plugin import DjangoDbBlocker
 
-from tests import evening
+from exercises.models import Proof
+from tests import evening, proofs
 from tests.admin.conftest import account
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or ""
@@ -36,6 +37,7 @@ def wednesday(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iter
     """Played once for all and committed, for the server has a connection of its own; then the tables are emptied."""
     with django_db_blocker.unblock():
         account("Operator")
+        proofs.everything()
         yield evening.play(lost=True)
         call_command("flush", interactive=False, verbosity=0)
 
@@ -89,6 +91,8 @@ def addresses(wednesday: evening.Wednesday) -> list[str]:
         reverse("admin:shop_order_change", args=[order]),
         reverse("admin:sweeper_sweeprun_change", args=[run]),
         reverse("admin:exercises_performance_change", args=[wednesday.performance.pk]),
+        *(reverse(f"admin:{name}") for name in ("exercises_locks", "exercises_proof_changelist")),
+        *(reverse("admin:exercises_proof_change", args=[proof.pk]) for proof in Proof.objects.order_by("pk")[:4]),
     ]
 
 
@@ -164,7 +168,9 @@ FOCUS = """() => {
 }"""
 
 
-@pytest.mark.parametrize("name", ["index", "shop_shelf", "sweeper_timeline", "shop_order_changelist"])
+@pytest.mark.parametrize(
+    "name", ["index", "shop_shelf", "sweeper_timeline", "shop_order_changelist", "exercises_locks"]
+)
 def test_the_keyboard_s_place_is_always_in_sight(visit, name):
     page, _ = visit()
     page.goto(reverse(f"admin:{name}"))
@@ -196,6 +202,24 @@ def test_the_rows_of_a_list_are_cards_on_a_phone(visit):
     assert page.evaluate("getComputedStyle(document.querySelector('#result_list tbody tr')).display") == "block"
     label = "getComputedStyle(document.querySelector('td.field-amount'), '::before').content"
     assert page.evaluate(label) == '"Amount"'
+
+
+def test_the_lock_table_is_cards_on_a_phone_and_leaves_out_what_does_not_concern_a_lock(visit):
+    page, _ = visit(PHONE)
+    page.goto(reverse("admin:exercises_locks"))
+    assert page.evaluate("getComputedStyle(document.querySelector('.matrix tbody tr')).display") == "block"
+    label = "getComputedStyle(document.querySelector('.matrix td:not(.none)'), '::before').content"
+    assert page.evaluate(label) == '"none"'
+    assert page.locator(".matrix td.none").first.is_hidden()
+    assert page.locator(".matrix a.chip:has-text('phantom')").first.is_visible()
+
+
+def test_the_lock_table_scrolls_by_itself(visit):
+    page, _ = visit({"width": 800, "height": 900})
+    page.goto(reverse("admin:exercises_locks"))
+    inner, outer = page.evaluate("(p => [p.scrollWidth, p.clientWidth])(document.querySelector('.matrix'))")
+    assert inner > outer
+    assert page.evaluate("document.documentElement.scrollWidth") <= 800
 
 
 def test_the_picture_scrolls_by_itself_and_prints_light(visit):
