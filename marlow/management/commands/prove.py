@@ -6,17 +6,17 @@ import os
 import subprocess
 import sys
 import uuid
-from argparse import ArgumentParser
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand, CommandError, DjangoHelpFormatter
 from rich.console import Console
 
 from exercises.proof import screen
-from exercises.proof.cells import FAULTS, Cell, table
+from exercises.proof.cells import ABOUT, FAULTS, Cell, table
 from marlow.lanes import Told, play_side_by_side
 from marlow.servers.launcher import ServerError
 from marlow.servers.postgres import EmbeddedPostgres
@@ -29,11 +29,17 @@ HOSTS = "power-loss"  # the fault whose first box needs a host of its own
 MOST_LANES = 2
 
 
+class Help(DjangoHelpFormatter, RawDescriptionHelpFormatter):
+    """Keeps the lines of the list of faults."""
+
+
 class Command(BaseCommand):
     help = "Play the lock table on real servers, two boxes and real faults; exit status 1 where it differs."
     requires_system_checks = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.formatter_class = Help
+        parser.epilog = "\n".join(["faults:", *(f"  {fault}\n      {ABOUT[fault]}" for fault in FAULTS)])
         parser.add_argument("--lock", action="append", choices=LOCKS, help="only this lock (may be given again)")
         parser.add_argument("--fault", action="append", choices=FAULTS, help="only this fault")
         parser.add_argument("--settle", action="append", choices=FORMS, help="only this form of settling")
