@@ -96,6 +96,7 @@ class TestARelease:
         lease = leased(lock.acquire("sweeper", 60))
         five.ask("SCRIPT", "FLUSH")
         assert lease.release().released is Released.OURS
+        assert five.ran("evalsha") == [1] * 5, "they were asked by the digest first"
         assert five.ran("eval") == [2] * 5
 
     def test_reaches_servers_that_closed_the_connection_meanwhile(self, five: Five, nodes: Make) -> None:

@@ -3,12 +3,14 @@
 import os
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
-from marlow.clock import RealClock, monotonic, wait_until
+from marlow.clock import RealClock, monotonic, real_sleep, wait_until
 from marlow.servers.redis import EmbeddedRedis
 from sweeper.locks.base import Released
 from sweeper.locks.live import Addresses, LiveRedisNodes, open_ports
@@ -44,6 +46,15 @@ class TestABadNode:
                 assert acquired - began < 2.8
                 assert monotonic() - acquired < 2.8
 
+    def test_that_is_slow_does_not_give_the_others_more_time(self, five: Five, nodes: Make) -> None:
+        """One deadline for all: a node that answers late does not start the time of a frozen one anew."""
+        with answering(after=1.6) as slow:
+            mine = nodes(timeout=2.0, urls=[slow, *five.urls[1:]])
+            five.freeze(1)
+            began = monotonic()
+            assert mine.set_if_absent(KEY, "x", 60) == [True, None, True, True, True]
+            assert monotonic() - began < 3.2
+
     @pytest.mark.parametrize("frozen", [1, 3])
     def test_s_late_set_was_released_when_it_lands(self, five: Five, nodes: Make, frozen: int) -> None:
         """A SET that timed out is run when the server wakes up, and what was sent after it removes the key again. The
@@ -74,6 +85,20 @@ class TestABadNode:
         mine.timeout = AMPLE
         assert mine.get("second") == ["2"] * 5
 
+    def test_s_late_reply_is_no_answer_while_the_next_question_waits_either(self, five: Five, nodes: Make) -> None:
+        """It wakes up when it has been asked twice, and says both."""
+        five.ask("MSET", "first", "1", "second", "2")
+        mine = nodes(timeout=0.5)
+        assert mine.get("first") == ["1"] * 5
+        five.freeze(0)
+        assert mine.get("first") == [None, "1", "1", "1", "1"]
+        mine.timeout = 30.0
+        with ThreadPoolExecutor() as beside:
+            asking = beside.submit(mine.get, "second")
+            assert wait_until(lambda: five.ran("get", of=slice(1, None)) == [3] * 4, 5), "it was asked"
+            five.thaw()
+            assert asking.result() == ["2"] * 5
+
     def test_that_comes_back_is_asked_again(self, five: Five, nodes: Make) -> None:
         """By the next question, on a connection of its own."""
         mine = nodes()
@@ -88,12 +113,13 @@ class TestABadNode:
         assert nodes().get(KEY) == [None] * 5
         assert nodes().delete_if_equal(KEY, "x") == [None, False, False, False, False]
 
-    def test_is_asked_once(self, five: Five, nodes: Make) -> None:
+    @pytest.mark.parametrize("secret", ["", ":open%20sesame@"])
+    def test_is_called_and_asked_once(self, five: Five, nodes: Make, secret: str) -> None:
         """redis-py's clients retry by themselves, ten times and with pauses; what ours stands on does not."""
-        with hanging_up() as (url, calls):
-            mine = nodes(urls=[url, *five.urls[1:]])
+        with hanging_up() as (address, calls):
+            mine = nodes(urls=[f"redis://{secret}{address}/0", *five.urls[1:]])
             assert mine.set_if_absent(KEY, "x", 60) == [None, True, True, True, True]
-            assert calls == ["call"]
+            assert len(calls) == 1
 
     def test_that_asks_for_a_password_and_a_number_gets_both(self, five: Five, nodes: Make, tmp_path: Path) -> None:
         """In the address, as everywhere."""
@@ -165,44 +191,57 @@ def clients(five: Five) -> list[int]:
     return [int(told["connected_clients"]) for told in five.ask("INFO", "clients")]
 
 
-class black_hole:  # noqa: N801  a context manager, used as a word
+@contextmanager
+def black_hole() -> Iterator[str]:
     """An address that swallows every attempt to connect: nobody takes calls, and the line is full."""
-
-    def __enter__(self) -> str:
-        self.listening = socket.socket()
-        self.listening.bind(("127.0.0.1", 0))
-        self.listening.listen(0)
-        self.callers = [socket.socket() for _ in range(4)]
-        for caller in self.callers:
+    with ExitStack() as closing:
+        listening = closing.enter_context(socket.socket())
+        listening.bind(("127.0.0.1", 0))
+        listening.listen(0)
+        for _ in range(4):
+            caller = closing.enter_context(socket.socket())
             caller.setblocking(False)
-            caller.connect_ex(self.listening.getsockname())
-        return f"redis://127.0.0.1:{self.listening.getsockname()[1]}/0"
-
-    def __exit__(self, *error: object) -> None:
-        for each in (*self.callers, self.listening):
-            each.close()
+            caller.connect_ex(listening.getsockname())
+        yield f"redis://127.0.0.1:{listening.getsockname()[1]}/0"
 
 
-class hanging_up:  # noqa: N801  a context manager, used as a word
-    """An address where somebody takes each call and hangs up at once."""
+@contextmanager
+def taking_calls(take: Callable[[socket.socket], object]) -> Iterator[str]:
+    """An address where somebody takes each call, does this with it, and hangs up."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
 
-    def __enter__(self) -> tuple[str, list[str]]:
-        self.calls: list[str] = []
-        self.listening = socket.create_server(("127.0.0.1", 0))
-        self.thread = threading.Thread(target=self._serve)
-        self.thread.start()
-        return f"redis://127.0.0.1:{self.listening.getsockname()[1]}/0", self.calls
+        def serve() -> None:
+            with suppress(OSError):
+                while True:
+                    call, _ = listening.accept()
+                    with call:
+                        take(call)
 
-    def __exit__(self, *error: object) -> None:
-        self.listening.shutdown(socket.SHUT_RDWR)
-        self.thread.join()
-        self.listening.close()
+        thread = threading.Thread(target=serve)
+        thread.start()
+        try:
+            yield f"127.0.0.1:{listening.getsockname()[1]}"
+        finally:
+            listening.shutdown(socket.SHUT_RDWR)
+            thread.join()
 
-    def _serve(self) -> None:
-        while True:
-            try:
-                call, _ = self.listening.accept()
-            except OSError:
-                return
-            self.calls.append("call")
-            call.close()
+
+@contextmanager
+def hanging_up() -> Iterator[tuple[str, list[socket.socket]]]:
+    """An address where nobody says anything, and the calls that were taken there."""
+    calls: list[socket.socket] = []
+    with taking_calls(calls.append) as address:
+        yield address, calls
+
+
+@contextmanager
+def answering(after: float) -> Iterator[str]:
+    """A node that says OK to its first question after so many real seconds, and is gone after that."""
+
+    def answer(call: socket.socket) -> None:
+        if call.recv(1000):
+            real_sleep(after)
+            call.sendall(b"+OK\r\n")
+
+    with taking_calls(answer) as address:
+        yield f"redis://{address}/0"
