@@ -16,6 +16,9 @@ from sweeper.locks.renewal import keep
 DRIFT_SHARE = 0.01
 DRIFT_LEAST = 0.002  # real seconds
 
+# What a majority said of our value when it was to be deleted; None: no majority said the same.
+FOUND = {True: Released.OURS, False: Released.NOT_OURS, None: Released.UNKNOWN}
+
 
 def drift(clock: Clock, ttl: float) -> float:
     """How much earlier than the servers a holder gives its lease up; virtual seconds, as `ttl` is."""
@@ -61,11 +64,11 @@ class RedlockLease(Lease):
     def let_go(self) -> Release:
         """Every node is asked, those that never answered included: what they were sent may have landed since.
 
-        The keys of a minority that were left of a lost lock are removed too; only they were compared and ours, so that
-        is no deletion of the lock.
+        What is left of a lost lock on a minority of nodes is removed too. It was compared and ours: no lock was
+        deleted by that, and none is reported.
         """
         answers = self.nodes.delete_if_equal(self.key, self.value)
-        released = {True: Released.OURS, False: Released.NOT_OURS, None: Released.UNKNOWN}[verdict(answers)]
+        released = FOUND[verdict(answers)]
         return Release(released, deleted=released is Released.OURS)
 
 
