@@ -297,7 +297,7 @@ def test_an_answer_that_makes_no_sense_is_no_grant(
 
 
 def test_a_lease_lasts_whole_seconds_rounded_up(
-    etcd_urls: tuple[str, ...], opened: Callable[[LiveEtcd], LiveEtcd]
+    etcd_urls: tuple[str, ...], opened: Callable[[LiveEtcd], LiveEtcd], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of real time, and one at least: a lease of 90 virtual seconds at twenty times the speed is one of five."""
 
@@ -305,13 +305,16 @@ def test_a_lease_lasts_whole_seconds_rounded_up(
         def real(self, seconds: float) -> float:
             return seconds / 20
 
-    etcd = opened(LiveEtcd(etcd_urls, Fast()))
+    etcd, asked = opened(LiveEtcd(etcd_urls, Fast())), list[int]()
     member = etcd.members[0]
-    for virtual, whole in ((90, 5), (0.1, 1), (0, 1)):
+    granting = member.lease
+    monkeypatch.setattr(member, "lease", lambda seconds: asked.append(seconds) or granting(seconds))
+    for virtual in (90, 0.1, 0):
         granted = etcd.grant(virtual)
         told = member.post(member.get_url("/kv/lease/timetolive"), json={"ID": granted})
-        assert int(told["grantedTTL"]) == whole
+        assert int(told["grantedTTL"]) == asked[-1]
         etcd.revoke(granted)
+    assert asked == [5, 1, 1]
 
 
 @pytest.mark.parametrize("url", ["one:2379", "http://", "http://one:port", "unix://socket"])
