@@ -105,7 +105,7 @@ def refused_by_the_code(order: Order) -> None:
 @pytest.mark.parametrize(
     ("work", "says"), [(refused_by_the_database, IntegrityError), (refused_by_the_code, KeyError)]
 )
-def test_a_transaction_that_fails_under_the_lock_raises_its_own_error_and_the_lock_advisory_is_free(
+def test_a_transaction_that_fails_under_the_lock_raises_its_own_error_and_the_lock_is_free(
     work: Callable[[Order], None], says: type[Exception]
 ) -> None:
     """What the database or the code said comes out, not something about the lock, and the lock is let go."""
