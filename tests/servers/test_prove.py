@@ -100,9 +100,16 @@ class TestTheTable:
 
 
 class TestTheCommand:
-    def test_refuses_what_the_table_has_not(self, tmp_path: Path) -> None:
+    @pytest.mark.parametrize(
+        ("words", "says"),
+        [
+            (("--lock", "none", "--fault", "leader-loss"), "leave out one of"),
+            (("--cell", "calm/none/unguarded", "--cell", "calm/nobody/guarded"), "no calm/nobody/guarded"),
+        ],
+    )
+    def test_refuses_what_the_table_has_not(self, tmp_path: Path, words: tuple[str, ...], says: str) -> None:
         """Nothing is started for a cell that does not exist."""
-        refused = prove(tmp_path, "--lock", "none", "--fault", "leader-loss")
+        refused = prove(tmp_path, *words)
         assert refused.returncode == 1
-        assert "leave out one of" in refused.stderr
+        assert says in refused.stderr
         assert not (tmp_path / "prove").exists()

@@ -50,6 +50,10 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         cells = [cell for cell in table() if _wanted(cell, options)]
+        if unknown := sorted(set(options["cell"] or []) - {cell.name for cell in table()}):
+            raise CommandError(
+                f"The table has no cell {', '.join(unknown)}: its names are like {next(table()).name}."
+            )
         if not cells:
             raise CommandError("The table has no such cell: leave out one of --lock, --fault, --settle and --cell.")
         folder = Path(settings.STATE_DIR) / "prove"
@@ -123,7 +127,8 @@ def as_json(cell: Cell, told: Told) -> dict[str, Any]:
 
 
 def _wanted(cell: Cell, options: dict[str, Any]) -> bool:
-    return all(not options[name] or getattr(cell, name) in options[name] for name in ("lock", "fault", "settle"))
+    names = {"cell": cell.name, "lock": cell.lock, "fault": cell.fault, "settle": cell.settle}
+    return all(not options[kind] or name in options[kind] for kind, name in names.items())
 
 
 @contextlib.contextmanager
