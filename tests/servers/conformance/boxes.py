@@ -1,6 +1,7 @@
 """Boxes of one process, each with connections and a session of its own."""
 
 import uuid
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
@@ -26,7 +27,7 @@ class Boxes:
 
     strategy: Strategy
     stand: Stand
-    database: str  # the tests' own
+    database: Callable[[], str]  # the tests' own; most locks can do without, and it takes a while to be emptied
     closing: ExitStack
 
     def __call__(self, name: str = "box-b", clock: Clock | None = None, **changes: Any) -> Lock:
@@ -44,7 +45,7 @@ class Boxes:
 
     def job(self, **how: Any) -> Job:
         """For boxes in processes of their own."""
-        return Job(lock=self.strategy.name, database=self.database, at=self.stand.at, **how)
+        return Job(lock=self.strategy.name, database=self.database(), at=self.stand.at, **how)
 
     def session(self) -> str:
         """The alias of a connection to the stand's Postgres that nobody else has."""

@@ -39,15 +39,25 @@ def stand(request: pytest.FixtureRequest, strategy: Strategy) -> Stand:
 
 
 @pytest.fixture
+def ask_for_database(request: pytest.FixtureRequest) -> Callable[[], str]:
+    """It is there, and empty, for the test that asks."""
+    return lambda: str(request.getfixturevalue("database"))
+
+
+@pytest.fixture
 def sessions(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Boxes' sessions open when they are needed, although no test can name them beforehand as Django asks."""
     monkeypatch.setattr(BaseDatabaseWrapper, "ensure_connection", _open_when_needed)
 
 
 @pytest.fixture
-def boxes(strategy: Strategy, stand: Stand, database: str, sessions: None) -> Iterator[Boxes]:
+def boxes(
+    request: pytest.FixtureRequest, strategy: Strategy, stand: Stand, ask_for_database: Callable[[], str]
+) -> Iterator[Boxes]:
+    if stand.database:
+        request.getfixturevalue("sessions")
     with ExitStack() as closing:
-        yield Boxes(strategy, stand, database, closing)
+        yield Boxes(strategy, stand, ask_for_database, closing)
 
 
 def _open_when_needed(wrapper: BaseDatabaseWrapper) -> None:

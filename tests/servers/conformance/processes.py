@@ -26,7 +26,6 @@ BOXES = 8
 EVERY = 120.0  # a slot's length
 START = "import django; django.setup(); from tests.servers.conformance.processes import main; main()"
 LONG = 120.0  # real seconds: longer than any contention, and than any wait of one box for the others
-PAUSE = 0.02  # real seconds, at most, before a box that was told no asks again: time for the one that works
 
 
 @dataclass(frozen=True)
@@ -40,6 +39,7 @@ class Job:
     at: Addresses = field(default_factory=Addresses)
     over: str = ""
     times: int = 0
+    pause: float = 0.0  # real seconds, at most, before a box that was told no asks again: time for the one that works
     ttl: float = LONG
 
     def start(self) -> "subprocess.Popen[str]":
@@ -135,7 +135,7 @@ def by_name(job: Job, ports: Ports, arbiter: Arbiter, together: Barrier) -> int:
     for _ in range(job.times // BOXES):
         while isinstance(answer := fresh(job, ports).acquire("sweeper", job.ttl), Refusal):
             refused += 1
-            real_sleep(random.uniform(0, PAUSE))
+            real_sleep(random.uniform(0, job.pause))
         arbiter.enter("sweeper")
         arbiter.leave("sweeper")
         assert answer.release().deleted == LOCKS[job.lock].excludes

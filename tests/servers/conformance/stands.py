@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import psycopg
@@ -9,7 +10,6 @@ from kazoo.client import KazooClient
 from redis import Redis
 
 from marlow.clock import RealClock
-from sweeper.locks.base import Lease
 from sweeper.locks.live import Addresses
 from sweeper.locks.live.etcd import LiveEtcd
 
@@ -93,22 +93,30 @@ class OnZooKeeper(Stand):
 
     def holds(self) -> list[str]:
         """Ephemeral nodes, wherever they are. The parents of a lock's nodes stay, and hold nothing."""
-        client = KazooClient(self.at.zookeeper)
-        client.start(timeout=10)
-        found = list(_ephemeral(client, ""))
-        client.stop()
-        client.close()
-        return found
+        with self._client() as client:
+            return list(_ephemeral(client, ""))
 
     def clear(self) -> None:
-        """Sessions end with their boxes, and their nodes with them."""
+        """Sessions end with their boxes, and their nodes with them; but not where the server was gone by then."""
+        with self._client() as client:
+            for path in list(_ephemeral(client, "")):
+                client.delete(path)
 
     def take_away(self, lease: Any) -> None:
         """The session's id and password are enough to end it from elsewhere."""
-        twin = KazooClient(self.at.zookeeper, client_id=lease.zookeeper.client.client_id)
-        twin.start(timeout=10)
-        twin.stop()
-        twin.close()
+        with self._client(lease.zookeeper.client.client_id):
+            pass
+
+    @contextmanager
+    def _client(self, session: Any = None) -> Iterator[KazooClient]:
+        """A client in a session of its own, or in this one; that is over afterwards."""
+        client = KazooClient(self.at.zookeeper, client_id=session)
+        client.start(timeout=10)
+        try:
+            yield client
+        finally:
+            client.stop()
+            client.close()
 
 
 class OnPostgres(Stand):
@@ -145,8 +153,3 @@ def _ephemeral(client: KazooClient, path: str) -> Iterator[str]:
             if stat and stat.ephemeralOwner:
                 yield below
             yield from _ephemeral(client, below)
-
-
-def lost_for(lease: Lease) -> bool:
-    """For `wait_until`: whether the holder knows by now."""
-    return not lease.still_held()

@@ -26,15 +26,15 @@ def runs_out(strategy: Strategy) -> bool:
 
 
 def strategies(chosen: Callable[[Strategy], bool] = lambda strategy: True) -> pytest.MarkDecorator:
-    """One test each. Those on one server run in one worker, so that the server is started once."""
-    return pytest.mark.parametrize(
-        "strategy",
-        [
-            pytest.param(each, id=name, marks=pytest.mark.xdist_group(f"locks on {each.server or 'postgres'}"))
-            for name, each in LOCKS.items()
-            if chosen(each)
-        ],
-    )
+    """One test each."""
+    found = [pytest.param(each, id=name, marks=marks(each)) for name, each in LOCKS.items() if chosen(each)]
+    return pytest.mark.parametrize("strategy", found)
+
+
+def marks(strategy: Strategy) -> list[pytest.MarkDecorator]:
+    """Those on one server run in one worker, which starts it once; those without one of their own have the shop's."""
+    group = pytest.mark.xdist_group(f"locks on {strategy.server or 'postgres'}")
+    return [group] if strategy.server else [group, pytest.mark.django_db(transaction=True)]
 
 
 every = strategies()

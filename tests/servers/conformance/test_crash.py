@@ -13,23 +13,20 @@ from tests.servers.fork import in_a_fork
 from tests.servers.worker import old_orders
 
 SHORT = 2.0  # a ttl in real seconds that is waited for
-TICK = 3.0  # real seconds that a server, or a busy machine, may take to notice
+TICK = 10.0  # real seconds that a server, or a busy machine, may take to notice; far less than TTL
 
 
 @excluding
-def test_a_killed_holder_s_lock_is_free_when_it_was_promised(strategy: Strategy, boxes: Boxes) -> None:
+def test_a_killed_holder_s_lock_is_free_when_it_was_promised(strategy: Strategy, boxes: Boxes, database: str) -> None:
     """At once where it lived in the holder's session, else when its ttl is over: no later than that and a tick."""
     old_orders(1)
-    other = boxes("box-a")
-    with holding(boxes.job(ttl=SHORT)) as (process, _):
-        assert isinstance(other.acquire("sweeper", TTL), Refusal)
+    other, taken = boxes("box-a"), list[Lease]()
+    ttl, promised = (SHORT, SHORT) if strategy.outlives_holder else (TTL, 0.0)
+    with holding(boxes.job(ttl=ttl)) as (process, asked):
         process.kill()
         process.wait()
-        killed = monotonic()
-        promised = SHORT if strategy.outlives_holder else 0.0
-        taken: list[Lease] = []
         assert wait_until(told_yes(lambda: other.acquire("sweeper", TTL), taken), promised + TICK)
-        assert monotonic() - killed < promised + TICK
+    assert monotonic() - asked >= promised, "and no sooner"
     taken[0].release()
 
 

@@ -115,11 +115,14 @@ def own(
 
 
 @pytest.fixture
-def boxes(strategy: Strategy, own: Own, database: str, sessions: None) -> Iterator[Boxes]:
+def boxes(
+    request: pytest.FixtureRequest, strategy: Strategy, own: Own, ask_for_database: Callable[[], str]
+) -> Iterator[Boxes]:
     """Over a server that may be killed."""
     with ExitStack() as closing:
-        boxes = Boxes(strategy, own.stand, database, closing)
+        boxes = Boxes(strategy, own.stand, ask_for_database, closing)
         if own.stand.database:
+            request.getfixturevalue("sessions")
             make_table(boxes.session())
         yield boxes
 

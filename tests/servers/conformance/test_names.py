@@ -13,10 +13,8 @@ from tests.servers.conformance.strategies import Strategy, every, leased, refuse
 
 NUL, LONG, LONG_TOO = "a\0b", "x" * 300, "x" * 299 + "y"
 HOSTILE = [
-    *("x'; drop table sweeper_jobrun; --", 'x"); select pg_advisory_unlock_all(); --', "%s", "%(name)s", "a\\'b"),
-    *("sweeper\r\nFLUSHALL\r\n", "sweeper\nDEL lock:sweeper", "*", "lock:sweeper", "{sweeper}"),
-    *("../sweeper", "sweeper/..", "..", ".", "", "/", "a/b", "a%2Fb", "a%252Fb", "=sweeper", "%73weeper"),
-    *(" sweeper", "sweeper ", "Sweeper", "\N{CYRILLIC SMALL LETTER ES}weeper", "sweeper\N{ZERO WIDTH SPACE}"),
+    *("x'; drop table sweeper_jobrun; --", "%s", "%(name)s", "a\\'b", "sweeper\r\nFLUSHALL\r\n", "*", "lock:sweeper"),
+    *("../sweeper", ".", "..", "", "a/b", "a%2Fb", "=sweeper", "sweeper ", "Sweeper"),
     *("e\N{COMBINING ACUTE ACCENT}", "\N{LATIN SMALL LETTER E WITH ACUTE}", "\N{OPEN BOOK}", "plumless", "buckeroo"),
     *(NUL, LONG, LONG_TOO),
 ]
