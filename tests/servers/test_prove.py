@@ -104,7 +104,7 @@ class TestTheCommand:
         ("words", "says"),
         [
             (("--lock", "none", "--fault", "leader-loss"), "leave out one of"),
-            (("--cell", "calm/none/unguarded", "--cell", "calm/nobody/guarded"), "no calm/nobody/guarded"),
+            (("--cell", "calm/none/unguarded", "--cell", "calm/nobody/guarded"), "no cell calm/nobody/guarded"),
         ],
     )
     def test_refuses_what_the_table_has_not(self, tmp_path: Path, words: tuple[str, ...], says: str) -> None:
