@@ -1,6 +1,7 @@
 """A Postgres advisory lock, held by the very session that does the work."""
 
 import hashlib
+from functools import lru_cache
 
 from sweeper.locks.base import Lease, Lock, Refusal, Release, Released
 from sweeper.locks.ports import LockUnavailable, Ports, Postgres
@@ -10,23 +11,23 @@ from sweeper.locks.ports import LockUnavailable, Ports, Postgres
 # pooled session that kept it for an earlier borrower would be told yes, and it would mean nothing. Never waits.
 TAKE = """
     select case
-        when coalesce(current_setting('marlow.run', true), '') <> '' then null
+        when current_setting('marlow.run', true) <> '' then null
         when pg_try_advisory_lock(%s) then set_config('marlow.run', %s, false)
     end
 """
 # In: run, key. Lets go and takes the mark away, also where nothing was held any more: a mark that stayed would have
-# this session refused its own lock for ever. Out: true if it was held, false if not (Postgres warns too), null if
-# this is not the session that took it.
+# this session refused its own lock for ever; hence that first. Out: true if it was held, false if not (Postgres warns
+# too), null if this is not the session that took it.
 LET_GO = """
     select case when current_setting('marlow.run', true) = %s then
-        case when pg_advisory_unlock(%s) then set_config('marlow.run', '', false) = ''
-        else set_config('marlow.run', '', false) is null end
+        set_config('marlow.run', '', false) = '' and pg_advisory_unlock(%s)
     end
 """
 # Out: the run this session is marked with; a session that was opened anew behind our back has none.
 MARKED = "select current_setting('marlow.run', true)"
 
 
+@lru_cache(maxsize=64)
 def key_of(name: str) -> int:
     """The lock's 64-bit key: the first eight bytes of SHA-256 of `marlow:` and the name, signed, big-endian.
 
@@ -34,6 +35,12 @@ def key_of(name: str) -> int:
     (32 bits, and Postgres may change it) and not crc32 (`plumless` and `buckeroo` are one).
     """
     return int.from_bytes(hashlib.sha256(f"marlow:{name}".encode()).digest()[:8], "big", signed=True)
+
+
+@lru_cache(maxsize=64)
+def with_key(statement: str, key: int) -> str:
+    """TAKE or LET_GO with the key, a number of ours, written in: one value less to bind each time."""
+    return statement.replace("lock(%s)", f"lock({key:d})")
 
 
 class AdvisoryLease(Lease):
@@ -52,7 +59,7 @@ class AdvisoryLease(Lease):
     def let_go(self) -> Release:
         """An unlock that does not answer true is reported, never ignored: the session was not ours any more."""
         try:
-            row = self.postgres.row(LET_GO, (self.session, self.key))
+            row = self.postgres.row(with_key(LET_GO, self.key), (self.session,))
         except LockUnavailable:
             return Release(Released.UNKNOWN)
         unlocked = row == (True,)
@@ -76,7 +83,7 @@ class PostgresAdvisory(Lock):
 
     def acquire(self, name: str, ttl: float) -> Lease | Refusal:
         key = key_of(name)
-        if self.ports.postgres.row(TAKE, (key, self.ports.run)) == (self.ports.run,):
+        if self.ports.postgres.row(with_key(TAKE, key), (self.ports.run,)) == (self.ports.run,):
             return AdvisoryLease(self.ports, key)
         return Refusal()
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
 
-from django.db import transaction
+from django.db import connection, transaction
 
 from sweeper.locks.base import Lease, Lock, Refusal
 
@@ -17,16 +17,20 @@ class RowsLease(Lease):
         return _locked(order)
 
 
+# In: id, status. Locks the row, unless another session has it locked or it has left that status. Out: a row if so.
+CLAIM = "select id from shop_order where id = %s and status = %s for update skip locked"
+
+
 @contextmanager
 def _locked(order: "Order") -> Iterator[bool]:
-    """select id from shop_order where id = :id and status = 'pending' for update skip locked; a row: it is ours.
-
-    The look at the status is part of the claim: between another worker's list and this lock the row may have been
+    """The look at the status is part of the claim: between another worker's list and this lock the row may have been
     settled. The settle then runs in this very transaction, as a savepoint of it, and is committed with the lock.
     """
     with transaction.atomic():
-        mine = type(order).objects.select_for_update(skip_locked=True)
-        yield mine.filter(pk=order.pk, status=type(order).Status.PENDING).exists()
+        with connection.cursor() as cursor:
+            cursor.execute(CLAIM, (order.pk, order.Status.PENDING.value))
+            claimed = cursor.fetchone() is not None
+        yield claimed
 
 
 class SkipLocked(Lock):

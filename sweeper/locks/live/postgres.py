@@ -3,6 +3,7 @@
 from contextlib import closing
 from typing import Any
 
+import psycopg
 from django.db import DatabaseError, InterfaceError, connections
 
 from sweeper.locks.ports import InTransaction, LockUnavailable
@@ -11,8 +12,13 @@ ROUNDS = 3  # a busy pooler may answer like a server once; not three times
 
 
 class LivePostgres:
+    """Statements go to psycopg's cursor: what Django's own adds to it (wrappers, a log) costs as much as the server
+    takes for a lock. The session is Django's.
+    """
+
     def __init__(self, alias: str = "default") -> None:
         self.alias = alias
+        self._kept: Any = None  # the cursor of the session that was asked last
 
     def row(self, sql: str, params: tuple[Any, ...] = ()) -> tuple[Any, ...] | None:
         connection = connections[self.alias]
@@ -22,12 +28,21 @@ class LivePostgres:
                 "was written is committed; and a transaction that fails could not let it go at all."
             )
         try:
-            with connection.cursor() as cursor:
-                cursor.execute(sql, params)
-                row: tuple[Any, ...] | None = cursor.fetchone()
-                return row
-        except (DatabaseError, InterfaceError) as error:
+            connection.ensure_connection()
+            row: tuple[Any, ...] | None = self._cursor(connection.connection).execute(sql, params).fetchone()
+            return row
+        except (DatabaseError, InterfaceError, psycopg.Error) as error:
+            connection.errors_occurred = (
+                True  # as Django notes it: the session is to be tried before it is used again
+            )
             raise LockUnavailable(f"Postgres did not answer: {error}") from error
+
+    def _cursor(self, session: Any) -> Any:
+        """Its cursor, made once; another session (opened anew, or another thread's) has another."""
+        cursor = self._kept
+        if cursor is None or cursor.connection is not session:
+            cursor = self._kept = session.cursor()
+        return cursor
 
     def pooler(self) -> str:
         """Two connections are opened and asked for their server process, outside a transaction and inside one that
