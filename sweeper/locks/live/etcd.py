@@ -13,6 +13,7 @@ from etcd3gw.exceptions import Etcd3Exception
 from etcd3gw.lease import Lease
 
 from marlow.clock import Clock
+from sweeper.locks.live.gateway import Gateway
 from sweeper.locks.ports import Created, LockUnavailable
 
 Answer = TypeVar("Answer")
@@ -95,10 +96,8 @@ def _member(url: str, timeout: float) -> Etcd3Client:
         host = ""
     if not host or at.scheme not in ("http", "https"):
         raise LockUnavailable(f"{url!r} is no client URL of etcd: write it like http://one:2379.")
-    session = requests.Session()
-    # Proxies, and a look at the environment for them before each request, are not for a lock's server. Certificates
-    # may be named there.
-    session.trust_env = at.scheme == "https"
+    # TLS is left to requests, which knows where this machine keeps its certificates.
+    session: Any = requests.Session() if at.scheme == "https" else Gateway()
     return Etcd3Client(host, port, at.scheme, timeout=timeout, api_path="/v3/", session=session)
 
 
