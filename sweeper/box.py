@@ -19,7 +19,7 @@ from sweeper.chronicle import Chronicle
 from sweeper.events import Event, Kind
 from sweeper.journal import AlreadyRun, Run
 from sweeper.locks import LOCKS, build
-from sweeper.locks.live import Addresses, open_ports
+from sweeper.locks.live import Addresses, fresh_value, open_ports
 from sweeper.locks.ports import Ports
 from sweeper.reconcile import Reconciled, reconcile
 from sweeper.sweep import Rules, sweep
@@ -90,7 +90,7 @@ def _ports(lock: str, box: str, run: str, clock: Clock) -> Iterator[Ports]:
         box=box,
         run=run,
         every=settings.SWEEPER_EVERY,
-        new_value=lambda: uuid.uuid4().hex,
+        new_value=fresh_value,
         renew=settings.SWEEPER_RENEW_LEASE,
     )
     with open_ports(LOCKS[lock].server, ports, addresses, ttl=settings.SWEEPER_TTL) as opened:

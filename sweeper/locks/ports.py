@@ -24,6 +24,12 @@ class Redis(Protocol):
 
     def set_if_absent(self, key: str, value: str, ttl: float) -> bool: ...
 
+    def set_or_get(self, key: str, value: str, ttl: float) -> str | None:
+        """None: there was no such key, and now it holds this value for `ttl`. Else nothing was done, and this is
+        what it holds.
+        """
+        ...
+
     def get(self, key: str) -> str | None: ...
 
     def delete(self, key: str) -> bool: ...
@@ -98,10 +104,16 @@ class Etcd(Protocol):
 
 @dataclass(frozen=True)
 class Node:
-    """A ZooKeeper node of ours. `czxid` is the id of the transaction that made it: 64 bits, rises for ever."""
+    """A ZooKeeper node of ours. `czxid` is the id of the transaction that made it: 64 bits, rises for ever.
+
+    `session` is the one that made it and that it goes with; `beside` are the names of the nodes that stood there once
+    it was made, its own among them.
+    """
 
     path: str
     czxid: int
+    session: str
+    beside: Sequence[str]
 
 
 class ZooKeeper(Protocol):

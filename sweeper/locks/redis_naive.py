@@ -1,4 +1,4 @@
-"""The lock that shipped: `SET NX PX` with the hostname, and a plain `DEL`."""
+"""The lock that shipped: `SET NX PX` with the hostname (and `GET`, which only tells who has it), a plain `DEL`."""
 
 from datetime import datetime
 
@@ -36,9 +36,8 @@ class RedisNaive(Lock):
 
     def acquire(self, name: str, ttl: float) -> Lease | Refusal:
         key, deadline = f"lock:{name}", self.ports.deadline(ttl)
-        if self.ports.redis.set_if_absent(key, self.ports.box, ttl):
-            return NaiveLease(self.ports, key, deadline)
-        return Refusal(self.ports.redis.get(key) or "")
+        holder = self.ports.redis.set_or_get(key, self.ports.box, ttl)
+        return NaiveLease(self.ports, key, deadline) if holder is None else Refusal(holder)
 
     def demand_server(self, name: str) -> None:
         self.ports.redis.get(f"lock:{name}")

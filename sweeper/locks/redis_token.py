@@ -43,14 +43,14 @@ class RedisToken(Lock):
         key, value = f"lock:{name}", f"{self.ports.box}:{self.ports.new_value()}"
         deadline = self.ports.deadline(ttl)
         try:
-            granted = self.ports.redis.set_if_absent(key, value, ttl)
+            holder = self.ports.redis.set_or_get(key, value, ttl)
         except LockUnavailable:
             self._take_back(key, value)
             raise
-        if granted:
-            lease = TokenLease(self.ports, key, value, deadline)
-            return keep(lease, ttl, self.ports) if self.ports.renew else lease
-        return Refusal((self.ports.redis.get(key) or "").rpartition(":")[0])
+        if holder is not None:
+            return Refusal(holder.rpartition(":")[0])
+        lease = TokenLease(self.ports, key, value, deadline)
+        return keep(lease, ttl, self.ports) if self.ports.renew else lease
 
     def demand_server(self, name: str) -> None:
         self.ports.redis.get(f"lock:{name}")

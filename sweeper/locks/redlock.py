@@ -1,6 +1,5 @@
 """Redlock: a majority of independent Redises, each of which was told the same random value."""
 
-from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
@@ -127,5 +126,5 @@ class Redlock(Lock):
 
     def _holder(self, key: str) -> str:
         """The box that most nodes name."""
-        named = Counter(value for value in self.ports.nodes.get(key) if value)
-        return named.most_common(1)[0][0].rpartition(":")[0] if named else ""
+        named = [value for value in self.ports.nodes.get(key) if value]
+        return max(named, key=named.count).rpartition(":")[0] if named else ""

@@ -16,13 +16,13 @@ def parent_of(name: str) -> str:
 
 
 class ZooKeeperLease(Lease):
-    def __init__(self, ports: Ports, node: Node, session: str) -> None:
+    def __init__(self, ports: Ports, node: Node) -> None:
         super().__init__(ports.box, token=node.czxid)
-        self.zookeeper, self.node, self.of = ports.zookeeper, node, session
+        self.zookeeper, self.node = ports.zookeeper, node
 
     def believes(self) -> bool:
         """Whether the session that made the node is still connected. While it is not, it may be over already."""
-        return self.zookeeper.session() == self.of
+        return self.zookeeper.session() == self.node.session
 
     def let_go(self) -> Release:
         """The node's name is this acquisition's own, so it is gone where the session that made it is."""
@@ -70,16 +70,15 @@ class ZooKeeperLock(Lock):
 
     def _stand(self, parent: str, own: str) -> Lease | Refusal:
         zookeeper = self.ports.zookeeper
+        # To look first would be cheaper for those who are refused, but the server that is asked may be behind the
+        # others, and refuse a lock that was just let go. Once it has made our node it is not.
         node = zookeeper.create(f"{parent}/{own}-", f"{self.ports.box}:{own}")
-        # Asked in this order: where our node is still among the others, it is this session that made it.
-        session = zookeeper.session()
-        standing = _in_turn(zookeeper.children(parent))
-        if not session or node.path not in (f"{parent}/{each}" for each in standing):
+        standing, ours = _in_turn(node.beside), node.path.rpartition("/")[2]
+        if zookeeper.session() != node.session or ours not in standing:
             raise LockUnavailable("The ZooKeeper session was lost while the lock was being taken.")
-        first = f"{parent}/{standing[0]}"
-        if first == node.path:
-            return ZooKeeperLease(self.ports, node, session)
-        holder = zookeeper.get(first) or ""
+        if standing[0] == ours:
+            return ZooKeeperLease(self.ports, node)
+        holder = zookeeper.get(f"{parent}/{standing[0]}") or ""
         zookeeper.delete(node.path)
         return Refusal(holder.rpartition(":")[0])
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from django.conf import settings as live_settings
 from pytest_django import Settings
+from redis import Redis
 
 from marlow.clock import RealClock, wait_until
 from marlow.servers.redis import EmbeddedRedis
@@ -23,8 +24,9 @@ LONG = 60.0  # longer than any test
 
 @pytest.fixture
 def redis() -> Iterator[LiveRedis]:
+    with Redis.from_url(live_settings.LOCK_REDIS_URL) as client:
+        client.flushdb()
     redis = LiveRedis(live_settings.LOCK_REDIS_URL, RealClock())
-    redis.client.flushdb()
     yield redis
     redis.close()
 

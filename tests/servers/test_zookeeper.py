@@ -4,8 +4,9 @@ import os
 import signal
 import socket
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from struct import pack
@@ -298,8 +299,9 @@ def test_what_is_no_node_of_a_lock_is_passed_over(session: Open) -> None:
     """Somebody put something else under the lock's own node."""
 
     class Littered(LiveZooKeeper):
-        def children(self, parent: str) -> Sequence[str]:
-            return ["!readme", *super().children(parent)]
+        def create(self, prefix: str, value: str) -> Node:
+            node = super().create(prefix, value)
+            return replace(node, beside=["!readme", *node.beside])
 
     lease = leased(box(session(kind=Littered)).acquire("sweeper", 10))
     assert lease.release().released is Released.OURS

@@ -1,5 +1,6 @@
 """The ports over real servers, opened for one run and closed behind it."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -10,7 +11,12 @@ from sweeper.locks.live.redis import LiveRedis
 from sweeper.locks.live.threads import spawning
 from sweeper.locks.ports import Ports
 
-__all__ = ["Addresses", "LivePostgres", "LiveRedis", "LiveRedisNodes", "open_ports", "spawning"]
+__all__ = ["Addresses", "LivePostgres", "LiveRedis", "LiveRedisNodes", "fresh_value", "open_ports", "spawning"]
+
+
+def fresh_value() -> str:
+    """For `Ports.new_value`: 128 random bits of the operating system's, as text. A UUID takes five times as long."""
+    return os.urandom(16).hex()
 
 
 @dataclass(frozen=True)

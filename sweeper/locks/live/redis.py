@@ -1,80 +1,95 @@
 """One Redis, asked once."""
 
-from collections.abc import Callable
-from typing import TypeVar
+import os
+import threading
+from typing import Any
 
-import redis
-from redis.backoff import NoBackoff
-from redis.retry import Retry
+from redis.exceptions import NoScriptError, ResponseError
 
 from marlow.clock import Clock
+from sweeper.locks.live.questions import DELETE_IF_EQUAL, EXPIRE_IF_EQUAL, Question, command, milliseconds, running
+from sweeper.locks.live.wire import FAILURES, NOTHING, Wire
 from sweeper.locks.ports import LockUnavailable
-
-Answer = TypeVar("Answer")
-
-# KEYS[1]: the lock's key; ARGV[1]: our value. 1 if the key was ours and is gone now, 0 if nothing was done.
-COMPARE_AND_DELETE = """
-if redis.call("get", KEYS[1]) == ARGV[1] then
-    return redis.call("del", KEYS[1])
-end
-return 0
-"""
-# KEYS[1]: the lock's key; ARGV[1]: our value; ARGV[2]: milliseconds. 1 if the key was ours and lives so long from now
-# on, 0 if nothing was done.
-COMPARE_AND_EXPIRE = """
-if redis.call("get", KEYS[1]) == ARGV[1] then
-    return redis.call("pexpire", KEYS[1], ARGV[2])
-end
-return 0
-"""
-
-
-def milliseconds(clock: Clock, ttl: float) -> int:
-    """A virtual duration as Redis takes it."""
-    return max(1, round(clock.real(ttl) * 1000))
 
 
 class LiveRedis:
     """A client that retries by itself can answer "taken" about our own key, so this one does not.
 
-    `timeout` is in real seconds, for the network is not on the shop's clock.
+    One connection, opened with the first question and again with the first one after it failed or was closed.
+    Threads may share it (they take turns), and a forked child gets one of its own. `timeout` is in real seconds, for
+    the network is not on the shop's clock.
     """
 
     def __init__(self, url: str, clock: Clock, timeout: float = 2.0) -> None:
-        self.clock = clock
-        self.client = redis.Redis.from_url(
-            url,
-            decode_responses=True,
-            socket_timeout=timeout,
-            socket_connect_timeout=timeout,
-            retry=Retry(NoBackoff(), 0),
-        )
-        self.comparing_delete = self.client.register_script(COMPARE_AND_DELETE)
-        self.comparing_expire = self.client.register_script(COMPARE_AND_EXPIRE)
+        self.url, self.clock, self.timeout = url, clock, timeout
+        self.before_seven = False  # such a server knows no GET beside NX
+        self._begin()
+
+    def _begin(self) -> None:
+        self._process, self._turn = os.getpid(), threading.Lock()
+        self._wire = Wire(self.url, self.timeout)
 
     def set_if_absent(self, key: str, value: str, ttl: float) -> bool:
-        lives = milliseconds(self.clock, ttl)
-        return bool(self._ask(lambda: self.client.set(key, value, nx=True, px=lives)))
+        return self._ask(command("SET", key, value, "NX", "PX", milliseconds(self.clock, ttl))) is not None
+
+    def set_or_get(self, key: str, value: str, ttl: float) -> str | None:
+        """One command from Redis 7.0 on; before that two, between which the key may have gone: empty then."""
+        if not self.before_seven:
+            try:
+                return _text(self._ask(command("SET", key, value, "NX", "GET", "PX", milliseconds(self.clock, ttl))))
+            except LockUnavailable as refused:
+                if not isinstance(refused.__cause__, ResponseError) or "syntax" not in str(refused.__cause__):
+                    raise
+                self.before_seven = True
+        return None if self.set_if_absent(key, value, ttl) else self.get(key) or ""
 
     def get(self, key: str) -> str | None:
-        value = self._ask(lambda: self.client.get(key))
-        return None if value is None else str(value)
+        return _text(self._ask(command("GET", key)))
 
     def delete(self, key: str) -> bool:
-        return bool(self._ask(lambda: self.client.delete(key)))
+        return bool(self._ask(command("DEL", key)))
 
     def delete_if_equal(self, key: str, value: str) -> bool:
-        return bool(self._ask(lambda: self.comparing_delete(keys=[key], args=[value])))
+        return bool(self._ask(running(DELETE_IF_EQUAL, key, value)))
 
     def expire_if_equal(self, key: str, value: str, ttl: float) -> bool:
-        lives = milliseconds(self.clock, ttl)
-        return bool(self._ask(lambda: self.comparing_expire(keys=[key], args=[value, lives])))
+        return bool(self._ask(running(EXPIRE_IF_EQUAL, key, value, milliseconds(self.clock, ttl))))
 
     def close(self) -> None:
-        self.client.close()
+        """Let go of the connection; a question asked later opens another."""
+        with self._turn:
+            self._wire.drop()
 
-    def _ask(self, question: Callable[[], Answer]) -> Answer:
+    def _ask(self, question: Question) -> Any:
+        if self._process != os.getpid():
+            self._begin()
+        with self._turn:
+            try:
+                self._ready()
+                return self._answer(question)
+            except FAILURES as error:
+                self._wire.drop()
+                raise LockUnavailable(f"The lock's Redis did not answer: {error}") from error
+
+    def _ready(self) -> None:
+        if self._wire.spoke():
+            self._wire.drop()
+        if self._wire.socket is None:
+            self._wire.connection.connect()
+            self._wire.admit(self.timeout)
+
+    def _answer(self, question: Question) -> Any:
         try:
-            return question()
-        except redis.RedisError as error:
-            raise LockUnavailable(f"The lock's Redis did not answer: {error}") from error
+            return self._exchange(question)
+        except NoScriptError:
+            return self._exchange(question)  # in full, this time
+
+    def _exchange(self, question: Question) -> Any:
+        self._wire.ask(question)
+        while (answer := self._wire.answer(question)) is NOTHING:
+            pass  # the rest is on its way, and waited for
+        return answer
+
+
+def _text(answer: Any) -> str | None:
+    return answer.decode(errors="replace") if isinstance(answer, bytes) else None

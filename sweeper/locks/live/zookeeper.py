@@ -35,18 +35,24 @@ class LiveZooKeeper:
         self.connected = ""  # the session's id while its client is connected
 
     def create(self, prefix: str, value: str) -> Node:
-        path, stat = self._ask(
-            lambda client: client.create_async(
+        """Make it and look around in one go: a session's questions are answered in the order in which they came."""
+        parent, looking = prefix.rpartition("/")[0], list[Any]()
+
+        def making(client: KazooClient) -> Any:
+            made = client.create_async(
                 prefix, value.encode(), ephemeral=True, sequence=True, makepath=True, include_data=True
             )
-        )
-        return Node(path, stat.czxid)
+            looking.append(client.get_children_async(parent))
+            return made
+
+        path, stat = self._ask(making)
+        beside = self._listed(lambda client: looking[0])
+        if path.rpartition("/")[2] not in beside:  # its parents had to be made first, and it came after the look
+            beside = self.children(parent)
+        return Node(path, stat.czxid, f"{stat.ephemeralOwner:x}", beside)
 
     def children(self, parent: str) -> Sequence[str]:
-        try:
-            return list(self._ask(lambda client: client.get_children_async(parent)))
-        except _Gone:
-            return []
+        return self._listed(lambda client: client.get_children_async(parent))
 
     def get(self, path: str) -> str | None:
         try:
@@ -72,6 +78,12 @@ class LiveZooKeeper:
         client, self.client, self.connected = self.client, None, ""
         if client is not None:
             _end(client, self.timeout)
+
+    def _listed(self, question: Callable[[KazooClient], Any]) -> Sequence[str]:
+        try:
+            return list(self._ask(question))
+        except _Gone:
+            return []
 
     def _ask(self, question: Callable[[KazooClient], Any]) -> Any:
         try:
