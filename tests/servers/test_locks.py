@@ -9,6 +9,7 @@ from django.conf import settings
 from django.db import connection, connections
 from redis import Redis
 
+from marlow import doctor
 from marlow.clock import RealClock, wait_until
 from sweeper.locks import build
 from sweeper.locks.base import Lease, Refusal, Released
@@ -79,6 +80,13 @@ def test_a_duration_in_virtual_seconds_becomes_real_milliseconds(redis: Callable
 def test_the_advisory_key_is_pinned() -> None:
     """Boxes that derive different keys from one name do not exclude each other."""
     assert key_of("sweeper") == 3_289_854_251_140_571_968
+
+
+def test_the_doctor_tells_the_advisory_key() -> None:
+    """Where the derivation changes, an old box and a new one print different numbers, and may run side by side."""
+    told = next(found for found in doctor.examine() if found.what == "advisory key")
+    assert str(key_of("sweeper")) in told.found
+    assert "another is not locked out" in told.found
 
 
 def test_the_advisory_lock_is_not_the_next_session_s(session: Make) -> None:
