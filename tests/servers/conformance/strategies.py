@@ -9,7 +9,7 @@ from sweeper.locks.base import Lease, Lock, Refusal, Renewal
 
 Strategy = type[Lock]
 
-# What those that let everybody in do instead of excluding: what no two may ever be in at once. See `boxes`.
+# What those that let everybody in do instead of excluding: what no two may ever be in at once. See `Job.over`.
 INSTEAD = {"none": "", "slot": "slots", "skip-locked": "rows"}
 # A release that looks at nobody's name.
 DELETES_ANYBODY_S = {"redis-naive"}
@@ -17,7 +17,7 @@ DELETES_ANYBODY_S = {"redis-naive"}
 
 def refuses(strategy: Strategy) -> bool:
     """Whether it says no to anybody: a second slot's run is refused, though the job excludes nobody."""
-    return strategy.excludes or INSTEAD[strategy.name] == "slots"
+    return strategy.excludes or INSTEAD.get(strategy.name) == "slots"
 
 
 def runs_out(strategy: Strategy) -> bool:
