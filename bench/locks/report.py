@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
+from textwrap import fill
 
 from rich.console import Console
 from rich.table import Table
@@ -24,7 +25,7 @@ DOCUMENT = """# What the locks cost
 
 {table}
 
-Servers: {servers}. Libraries: {libraries}.
+{versions}
 {left_out}
 **Ratio** is the median of ours, or of another library's lock, divided by the median of the floor: the same answer got
 by the bare commands in the third column. Those go through the client that people use (redis-py with hiredis, etcd3gw,
@@ -34,7 +35,9 @@ The goal is at most {goal} of the floor, and no slower than any of the others; m
 other count as the same.
 
 `acquired` is to acquire and to release. `refused` is to be told no by a lock that somebody else holds, and who that
-is, where the lock can tell. None of the others tells, so they may get by with fewer commands.
+is, where the lock can tell. None of the others tells, so they may get by with fewer commands. Over Redis the refusal
+itself says who (`GET` beside `NX`, from Redis 7.0 on). In ZooKeeper ours stands in line before it looks, as its floor
+does: a bare look costs half as much, but the server that is asked may be behind the others.
 
 All contestants of a row play on one server, in turns, in an order that is shuffled for each round. Connections are
 open, no garbage is collected, nothing is journalled. The servers are the demo's, with the demo's durability, the same
@@ -72,14 +75,15 @@ def show(rows: Sequence[Row], missing: Mapping[str, str]) -> None:
 def document(rows: Sequence[Row], missing: Mapping[str, str], versions: Mapping[str, str], rounds: int) -> str:
     """For `docs/bench-locks.md`."""
     lines = [COLUMNS, ["---", "---", "---", "---:", "---:", "---:", "---", "---"], *(cells(row) for row in rows)]
+    servers = ", ".join(f"{name} {told}" for name, told in versions.items())
+    libraries = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
     return DOCUMENT.format(
         date=real_now().date().isoformat(),
         cores=os.cpu_count(),
         load=f"{os.getloadavg()[0]:.1f}",
         rounds=rounds,
         table="\n".join(f"| {' | '.join(line)} |" for line in lines),
-        servers=", ".join(f"{name} {told}" for name, told in versions.items()),
-        libraries=", ".join(f"{name} {version(name)}" for name in LIBRARIES),
+        versions=fill(f"Servers: {servers}. Libraries: {libraries}.", 118),
         left_out="".join(f"\nLeft out: {name}. {why}\n" for name, why in missing.items()),
         goal=GOAL,
         close=CLOSE - 1,
