@@ -37,7 +37,7 @@ class Wire:
     """
 
     def __init__(self, url: str, timeout: float) -> None:
-        options = parse_url(url)  # type: ignore[no-untyped-call]
+        options = parse_url(url)  # type: ignore[no-untyped-call]  # redis-py types it not
         self._kind = options.pop("connection_class", Connection)
         # No CLIENT SETINFO, no HELLO: where there is no password and no database number, to connect is TCP alone.
         # redis-py's low-level connection retries nothing unless it is told to.
