@@ -7,13 +7,13 @@ import pottery
 import redis
 import redis_lock
 from redis.backoff import NoBackoff
+from redis.connection import Connection, parse_url
 from redis.retry import Retry
 
 from bench.locks.contest import Race, Try
 from bench.locks.world import HELD, JOB, TTL, World
 from sweeper.locks import LOCKS
 from sweeper.locks.live.questions import COMPARE_AND_DELETE, DELETE_IF_EQUAL, pack
-from sweeper.locks.live.wire import Wire
 from sweeper.locks.ports import Ports
 
 LIVES = int(TTL * 1000)
@@ -85,8 +85,8 @@ def five(world: World) -> Iterator[Race]:
 
 
 def connected(url: str) -> Any:
-    """A connection of redis-py's own kind, as a lock over several of them opens it."""
-    connection: Any = Wire(url, 2.0).connection
+    """A connection of redis-py's own, below its client, as the locks use them."""
+    connection: Any = Connection(**parse_url(url), driver_info=None, protocol=2)
     connection.connect()
     return connection
 

@@ -6,6 +6,7 @@ All of them raise LockUnavailable when they can't ask. Durations are virtual sec
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any, NoReturn, Protocol
 
 from marlow.clock import Clock
@@ -46,15 +47,13 @@ class RedisNodes(Protocol):
     within the per-node timeout. Never raises LockUnavailable: to count the answers is the strategy's business.
     """
 
-    def set_if_absent(self, key: str, value: str, ttl: float) -> Sequence[bool | None]: ...
+    def set_or_get(self, key: str, value: str, ttl: float) -> Sequence[str | None]:
+        """What the key holds now: this value, for `ttl`, where there was none."""
+        ...
 
     def delete_if_equal(self, key: str, value: str) -> Sequence[bool | None]: ...
 
     def expire_if_equal(self, key: str, value: str, ttl: float) -> Sequence[bool | None]: ...
-
-    def get(self, key: str) -> Sequence[str | None]:
-        """None also where the key is not set."""
-        ...
 
 
 class Postgres(Protocol):
@@ -168,6 +167,11 @@ def _nothing_beside(work: Callable[[Beside], None]) -> NoReturn:
     raise LockUnavailable("Nothing can run beside this run: hand the ports a `spawn`.")
 
 
+@lru_cache
+def _span(seconds: float) -> timedelta:
+    return timedelta(seconds=seconds)
+
+
 @dataclass(frozen=True)
 class Ports:
     """Everything a strategy may be built from.
@@ -192,4 +196,4 @@ class Ports:
 
     def deadline(self, ttl: float) -> datetime:
         """The end of a lease that is about to be asked for. Asked before, not after: an answer may be slow."""
-        return self.clock.now() + timedelta(seconds=ttl)
+        return self.clock.now() + _span(ttl)

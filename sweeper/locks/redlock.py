@@ -16,7 +16,11 @@ DRIFT_SHARE = 0.01
 DRIFT_LEAST = 0.002  # real seconds
 
 # What a majority said of our value when it was to be deleted; None: no majority said the same.
-FOUND = {True: Released.OURS, False: Released.NOT_OURS, None: Released.UNKNOWN}
+FOUND = {
+    True: Release(Released.OURS, deleted=True),
+    False: Release(Released.NOT_OURS),
+    None: Release(Released.UNKNOWN),
+}
 
 
 def drift(clock: Clock, ttl: float) -> float:
@@ -66,9 +70,7 @@ class RedlockLease(Lease):
         What is left of a lost lock on a minority of nodes is removed too. It was compared and ours: no lock was
         deleted by that, and none is reported.
         """
-        answers = self.nodes.delete_if_equal(self.key, self.value)
-        released = FOUND[verdict(answers)]
-        return Release(released, deleted=released is Released.OURS)
+        return FOUND[verdict(self.nodes.delete_if_equal(self.key, self.value))]
 
 
 class Redlock(Lock):
@@ -91,7 +93,8 @@ class Redlock(Lock):
     the release was sent to it too, after it, and where even that was lost the key stays for its ttl.
 
     Each question costs at most the per-node timeout, however many servers are down. A lock that is given costs one
-    question; a refused one costs two or three: who holds it, and taking back what was given.
+    question, and a refused one too, which says who most nodes have; taking back what was given costs one more. (One
+    more for each, where a Redis is older than 7.0.)
     """
 
     name = "redlock"
@@ -106,7 +109,8 @@ class Redlock(Lock):
         key, value = f"lock:{name}", f"{self.ports.box}:{self.ports.new_value()}"
         allowance = drift(self.ports.clock, ttl)
         deadline = self.ports.deadline(ttl - allowance)
-        answers = self.ports.nodes.set_if_absent(key, value, ttl)
+        held = self.ports.nodes.set_or_get(key, value, ttl)
+        answers = [None if found is None else found == value for found in held]
         granted = verdict(answers)
         if granted and self.ports.clock.now() < deadline:
             lease = RedlockLease(self.ports, key, value, deadline)
@@ -116,15 +120,11 @@ class Redlock(Lock):
         demand_majority(answers)
         if granted:
             raise LockUnavailable("The Redises of Redlock took longer to say yes than the lease would have lasted.")
-        return Refusal(self._holder(key))
+        others = [found for found in held if found and found != value]
+        return Refusal(max(others, key=others.count).rpartition(":")[0] if others else "")
 
     def demand_server(self, name: str) -> None:
         """Asks for a removal that can't happen, for nobody holds a fresh value: unlike a look, it tells a node that
         has no such key from one that does not answer.
         """
         demand_majority(self.ports.nodes.delete_if_equal(f"lock:{name}", self.ports.new_value()))
-
-    def _holder(self, key: str) -> str:
-        """The box that most nodes name."""
-        named = [value for value in self.ports.nodes.get(key) if value]
-        return max(named, key=named.count).rpartition(":")[0] if named else ""

@@ -163,6 +163,6 @@ class Slow:
         self.nodes, self.clock, self.seconds = nodes, clock, seconds
         self.delete_if_equal = nodes.delete_if_equal
 
-    def set_if_absent(self, key: str, value: str, ttl: float) -> list[bool | None]:
+    def set_or_get(self, key: str, value: str, ttl: float) -> list[str | None]:
         self.clock.sleep(self.seconds)
-        return self.nodes.set_if_absent(key, value, ttl)
+        return self.nodes.set_or_get(key, value, ttl)

@@ -17,6 +17,7 @@ from sweeper.locks.live import Addresses, LiveRedisNodes, open_ports
 from sweeper.locks.ports import LockUnavailable, Ports
 from sweeper.locks.redlock import Redlock
 from tests.servers.five import AMPLE, KEY, Fast, Five, leased, over
+from tests.servers.scripted import OLD, Scripted
 
 Make = Callable[..., LiveRedisNodes]
 
@@ -52,7 +53,7 @@ class TestABadNode:
             mine = nodes(timeout=2.0, urls=[slow, *five.urls[1:]])
             five.freeze(1)
             began = monotonic()
-            assert mine.set_if_absent(KEY, "x", 60) == [True, None, True, True, True]
+            assert mine.set_or_get(KEY, "x", 60) == ["x", None, "x", "x", "x"]
             assert monotonic() - began < 3.2
 
     @pytest.mark.parametrize("frozen", [1, 3])
@@ -76,26 +77,26 @@ class TestABadNode:
         """The connection on which it may still come is dropped."""
         five.ask("MSET", "first", "1", "second", "2")
         mine = nodes(timeout=0.5)
-        assert mine.get("first") == ["1"] * 5
+        assert mine.set_or_get("first", "mine", 60) == ["1"] * 5
         five.freeze(0)
-        assert mine.get("first") == [None, "1", "1", "1", "1"]
-        assert mine.get("first") == [None, "1", "1", "1", "1"]
+        assert mine.set_or_get("first", "mine", 60) == [None, "1", "1", "1", "1"]
+        assert mine.set_or_get("first", "mine", 60) == [None, "1", "1", "1", "1"]
         five.thaw()
-        assert five.come_to_run("get", 3)
+        assert five.come_to_run("set", 3)
         mine.timeout = AMPLE
-        assert mine.get("second") == ["2"] * 5
+        assert mine.set_or_get("second", "mine", 60) == ["2"] * 5
 
     def test_s_late_reply_is_no_answer_while_the_next_question_waits_either(self, five: Five, nodes: Make) -> None:
         """It wakes up when it has been asked twice, and says both."""
         five.ask("MSET", "first", "1", "second", "2")
         mine = nodes(timeout=0.5)
-        assert mine.get("first") == ["1"] * 5
+        assert mine.set_or_get("first", "mine", 60) == ["1"] * 5
         five.freeze(0)
-        assert mine.get("first") == [None, "1", "1", "1", "1"]
+        assert mine.set_or_get("first", "mine", 60) == [None, "1", "1", "1", "1"]
         mine.timeout = 30.0
         with ThreadPoolExecutor() as beside:
-            asking = beside.submit(mine.get, "second")
-            assert wait_until(lambda: five.ran("get", of=slice(1, None)) == [3] * 4, 5), "it was asked"
+            asking = beside.submit(mine.set_or_get, "second", "mine", 60)
+            assert wait_until(lambda: five.ran("set", of=slice(1, None)) == [3] * 4, 5), "it was asked"
             five.thaw()
             assert asking.result() == ["2"] * 5
 
@@ -103,22 +104,29 @@ class TestABadNode:
         """By the next question, on a connection of its own."""
         mine = nodes()
         five.kill(0)
-        assert mine.set_if_absent(KEY, "x", 60) == [None, True, True, True, True]
+        assert mine.set_or_get(KEY, "x", 60) == [None, "x", "x", "x", "x"]
         five.servers[0].start()
         assert mine.delete_if_equal(KEY, "x") == [False, True, True, True, True]
 
     def test_that_answers_with_an_error_gave_no_answer(self, five: Five, nodes: Make) -> None:
         """No room, a replica, a password: no yes and no no."""
         five.servers[0].ask("RPUSH", KEY, "a list")
-        assert nodes().get(KEY) == [None] * 5
         assert nodes().delete_if_equal(KEY, "x") == [None, False, False, False, False]
+
+    def test_that_is_older_than_seven_has_all_asked_in_its_words(self, five: Five, nodes: Make) -> None:
+        """Those that had understood the first question have the value already, and it is ours."""
+        held = b"$1\r\nx\r\n"
+        with Scripted((OLD, b"+OK\r\n", held, b"$-1\r\n", held)) as old:
+            mine = nodes(urls=[old.url, *five.urls[1:]])
+            assert mine.set_or_get(KEY, "x", 60) == ["x"] * 5
+            assert mine.set_or_get(KEY, "y", 60) == ["x"] * 5
 
     @pytest.mark.parametrize("secret", ["", ":open%20sesame@"])
     def test_is_called_and_asked_once(self, five: Five, nodes: Make, secret: str) -> None:
         """redis-py's clients retry by themselves, ten times and with pauses; what ours stands on does not."""
         with hanging_up() as (address, calls):
             mine = nodes(urls=[f"redis://{secret}{address}/0", *five.urls[1:]])
-            assert mine.set_if_absent(KEY, "x", 60) == [None, True, True, True, True]
+            assert mine.set_or_get(KEY, "x", 60) == [None, "x", "x", "x", "x"]
             assert len(calls) == 1
 
     def test_that_asks_for_a_password_and_a_number_gets_both(self, five: Five, nodes: Make, tmp_path: Path) -> None:
@@ -126,17 +134,17 @@ class TestABadNode:
         server = EmbeddedRedis(tmp_path, name="guarded").start()
         server.ask("CONFIG", "SET", "requirepass", "open sesame")
         address = f"127.0.0.1:{server.port}"
-        assert nodes(urls=[f"redis://:open%20sesame@{address}/3"]).set_if_absent(KEY, "x", 60) == [True]
-        assert nodes(urls=[f"redis://:open%20sesame@{address}/4"]).get(KEY) == [None]
-        assert nodes(urls=[f"redis://:open%20sesame@{address}/3"]).get(KEY) == ["x"]
-        assert nodes(urls=[f"redis://:closed@{address}/3"]).set_if_absent(KEY, "y", 60) == [None]
+        assert nodes(urls=[f"redis://:open%20sesame@{address}/3"]).set_or_get(KEY, "x", 60) == ["x"]
+        assert nodes(urls=[f"redis://:open%20sesame@{address}/4"]).set_or_get(KEY, "y", 60) == ["y"]
+        assert nodes(urls=[f"redis://:open%20sesame@{address}/3"]).set_or_get(KEY, "y", 60) == ["x"]
+        assert nodes(urls=[f"redis://:closed@{address}/3"]).set_or_get(KEY, "y", 60) == [None]
         server.stop()
 
 
 class TestTheConnections:
     def test_send_durations_in_real_milliseconds(self, five: Five, nodes: Make) -> None:
         """At twenty times the speed a lease of 120 lives for six real seconds."""
-        nodes(clock=Fast()).set_if_absent(KEY, "x", 120)
+        nodes(clock=Fast()).set_or_get(KEY, "x", 120)
         assert all(3000 < lives <= 6000 for lives in five.lives())
 
     def test_may_be_shared_by_threads(self, five: Five, nodes: Make) -> None:
@@ -145,7 +153,9 @@ class TestTheConnections:
         mine, wrong = nodes(), []
 
         def ask(number: str) -> None:
-            wrong.extend(answer for _ in range(200) if (answer := mine.get(number)) != [number] * 5)
+            wrong.extend(
+                answer for _ in range(200) if (answer := mine.set_or_get(number, "mine", 60)) != [number] * 5
+            )
 
         threads = [threading.Thread(target=ask, args=(str(number),)) for number in range(4)]
         for thread in threads:
@@ -159,23 +169,23 @@ class TestTheConnections:
         """It opens its own: on shared ones each would read the other's answers."""
         five.ask("MSET", "parent", "p", "child", "c")
         mine = nodes()
-        assert mine.get("parent") == ["p"] * 5
+        assert mine.set_or_get("parent", "mine", 60) == ["p"] * 5
         child = os.fork()
         if child == 0:
             right = False
             try:
-                right = all(mine.get("child") == ["c"] * 5 for _ in range(200))
+                right = all(mine.set_or_get("child", "mine", 60) == ["c"] * 5 for _ in range(200))
             finally:
                 os._exit(0 if right else 1)
-        assert all(mine.get("parent") == ["p"] * 5 for _ in range(200))
+        assert all(mine.set_or_get("parent", "mine", 60) == ["p"] * 5 for _ in range(200))
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-        assert mine.get("parent") == ["p"] * 5
+        assert mine.set_or_get("parent", "mine", 60) == ["p"] * 5
 
     def test_are_opened_for_a_run_and_closed_behind_it(self, five: Five, nodes: Make) -> None:
         """Live ports of this lock have them, and a box without addresses is told which setting names them."""
         plain = over(nodes())
         with open_ports("redlock", plain, Addresses(redlock=tuple(five.urls)), 60) as opened:
-            opened.nodes.get(KEY)
+            opened.nodes.delete_if_equal(KEY, "x")
             assert clients(five) == [2] * 5
         assert wait_until(lambda: clients(five) == [1] * 5, 5)
         bare = Ports(clock=RealClock(), box="box-b", run="run", every=120, new_value=str)
@@ -236,12 +246,12 @@ def hanging_up() -> Iterator[tuple[str, list[socket.socket]]]:
 
 @contextmanager
 def answering(after: float) -> Iterator[str]:
-    """A node that says OK to its first question after so many real seconds, and is gone after that."""
+    """A node that has no such key at its first question after so many real seconds, and is gone after that."""
 
     def answer(call: socket.socket) -> None:
         if call.recv(1000):
             real_sleep(after)
-            call.sendall(b"+OK\r\n")
+            call.sendall(b"$-1\r\n")
 
     with taking_calls(answer) as address:
         yield f"redis://{address}/0"

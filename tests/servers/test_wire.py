@@ -1,6 +1,5 @@
 """The one Redis as the locks ask it: over a bare socket, once, and never taking one answer for another's."""
 
-import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -13,9 +12,9 @@ from marlow.servers.redis import EmbeddedRedis
 from sweeper.locks.live import LiveRedis
 from sweeper.locks.ports import LockUnavailable
 from tests.servers.fork import in_a_fork
+from tests.servers.scripted import OLD, Scripted
 
 Saying = Callable[..., LiveRedis]
-OLD = b"-ERR syntax error\r\n"  # what a Redis before 7.0 makes of GET beside NX
 
 
 @pytest.fixture
@@ -38,46 +37,6 @@ def saying() -> Iterator[Saying]:
             return live
 
         yield make
-
-
-class Scripted:
-    """Answers each question with the next of its answers; one in pieces goes out piece by piece. After `b""`, and
-    after the last, it hangs up.
-    """
-
-    def __init__(self, answers: tuple[bytes | tuple[bytes, ...], ...]) -> None:
-        self.answers, self.asked = list(answers), list[bytes]()
-        self.listening = socket.create_server(("127.0.0.1", 0))
-        self.url = f"redis://127.0.0.1:{self.listening.getsockname()[1]}/0"
-        self.thread = threading.Thread(target=self._serve)
-
-    def __enter__(self) -> "Scripted":
-        self.thread.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.answers.clear()
-        self.listening.shutdown(socket.SHUT_RDWR)
-        self.thread.join()
-        self.listening.close()
-
-    def _serve(self) -> None:
-        while True:
-            try:
-                call, _ = self.listening.accept()
-            except OSError:
-                return
-            with call:
-                self._converse(call)
-
-    def _converse(self, call: socket.socket) -> None:
-        while self.answers and call.recv(4096):
-            pieces = self.answers.pop(0)
-            for piece in (pieces,) if isinstance(pieces, bytes) else pieces:
-                if not piece:
-                    return
-                call.sendall(piece)
-                real_sleep(0.05)
 
 
 def test_a_key_is_set_or_told(own: EmbeddedRedis) -> None:
@@ -134,7 +93,7 @@ def test_who_speaks_before_being_asked_is_not_heard(saying: Saying) -> None:
 def test_who_says_nothing_costs_one_timeout(saying: Saying) -> None:
     """And the answer that comes too late is nobody's."""
     live = saying((b"$1", b"\r\n", b"a"), b"$1\r\nb\r\n", timeout=1.0)
-    with pytest.raises(LockUnavailable, match="timed out"):
+    with pytest.raises(LockUnavailable, match="Timeout"):
         live.get("k")
     assert live.get("k") == "b"
 

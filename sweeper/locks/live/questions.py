@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from marlow.clock import Clock
 
@@ -66,3 +66,8 @@ def pack(*words: str | int) -> bytes:
 def milliseconds(clock: Clock, ttl: float) -> int:
     """A virtual duration as Redis takes it."""
     return max(1, round(clock.real(ttl) * 1000))
+
+
+def text(answer: Any) -> str | None:
+    """A key's value as it was told; None where that is nil, or nothing was told."""
+    return answer.decode(errors="replace") if isinstance(answer, bytes) else None

@@ -4,11 +4,17 @@ import os
 import threading
 from typing import Any
 
-from redis.exceptions import NoScriptError, ResponseError
-
 from marlow.clock import Clock
-from sweeper.locks.live.questions import DELETE_IF_EQUAL, EXPIRE_IF_EQUAL, Question, command, milliseconds, running
-from sweeper.locks.live.wire import FAILURES, NOTHING, Wire
+from sweeper.locks.live.questions import (
+    DELETE_IF_EQUAL,
+    EXPIRE_IF_EQUAL,
+    Question,
+    command,
+    milliseconds,
+    running,
+    text,
+)
+from sweeper.locks.live.wire import FAILURES, Wire, knows_no_get
 from sweeper.locks.ports import LockUnavailable
 
 
@@ -36,15 +42,15 @@ class LiveRedis:
         """One command from Redis 7.0 on; before that two, between which the key may have gone: empty then."""
         if not self.before_seven:
             try:
-                return _text(self._ask(command("SET", key, value, "NX", "GET", "PX", milliseconds(self.clock, ttl))))
+                return text(self._ask(command("SET", key, value, "NX", "GET", "PX", milliseconds(self.clock, ttl))))
             except LockUnavailable as refused:
-                if not isinstance(refused.__cause__, ResponseError) or "syntax" not in str(refused.__cause__):
+                if not knows_no_get(refused.__cause__):
                     raise
                 self.before_seven = True
         return None if self.set_if_absent(key, value, ttl) else self.get(key) or ""
 
     def get(self, key: str) -> str | None:
-        return _text(self._ask(command("GET", key)))
+        return text(self._ask(command("GET", key)))
 
     def delete(self, key: str) -> bool:
         return bool(self._ask(command("DEL", key)))
@@ -66,30 +72,15 @@ class LiveRedis:
         with self._turn:
             try:
                 self._ready()
-                return self._answer(question)
+                self._wire.ask(question)
+                return self._wire.answer()
             except FAILURES as error:
                 self._wire.drop()
                 raise LockUnavailable(f"The lock's Redis did not answer: {error}") from error
 
     def _ready(self) -> None:
-        if self._wire.spoke():
+        if self._wire.open and self._wire.spoke():
             self._wire.drop()
-        if self._wire.socket is None:
-            self._wire.connection.connect()
-            self._wire.admit(self.timeout)
-
-    def _answer(self, question: Question) -> Any:
-        try:
-            return self._exchange(question)
-        except NoScriptError:
-            return self._exchange(question)  # in full, this time
-
-    def _exchange(self, question: Question) -> Any:
-        self._wire.ask(question)
-        while (answer := self._wire.answer(question)) is NOTHING:
-            pass  # the rest is on its way, and waited for
-        return answer
-
-
-def _text(answer: Any) -> str | None:
-    return answer.decode(errors="replace") if isinstance(answer, bytes) else None
+        if not self._wire.open:
+            self._wire.connect()
+            self._wire.admit()
