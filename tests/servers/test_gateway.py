@@ -115,3 +115,22 @@ def test_one_that_speaks_no_http_is_a_failed_connection(gateway: Gateway) -> Non
         thread.join()
     assert len(asked) == 1
     assert gateway.idle == []
+
+
+def test_what_is_under_way_when_it_closes_leaves_nothing_open(gateway: Gateway) -> None:
+    """A renewal that nobody ended: its answer comes, and its connection is not kept."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def answer() -> None:
+            call, _ = listening.accept()
+            with call:
+                call.recv(4096)
+                gateway.close()
+                call.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}/v3/kv/range"
+        assert gateway.post(url, json={}, timeout=2).json() == {}
+        thread.join()
+    assert gateway.idle == []

@@ -39,6 +39,7 @@ class Gateway:
 
     def __init__(self) -> None:
         self.idle: list[HTTPConnection] = []
+        self.closed = False
 
     def post(self, url: str, *, json: Any, timeout: float, data: str = "") -> Answer:
         """`json` is to be dumped, `data` was: etcd3gw sends one or the other."""
@@ -55,9 +56,13 @@ class Gateway:
             connection.close()
             raise requests.ConnectionError(f"{type(error).__name__}: {error}") from error
         self.idle.append(connection)
+        if self.closed:
+            self.close()
         return answer
 
     def close(self) -> None:
+        """What is still asked for is answered, on a connection that is closed behind the answer."""
+        self.closed = True
         while self.idle:
             self.idle.pop().close()
 
