@@ -57,14 +57,14 @@ class Refusal:
 
 
 class Lease:
-    """A lock's yes. The base class holds nothing: strategies override `believes` and `let_go`.
+    """A lock's yes. The base class holds nothing: strategies override `believes`, `prolong` and `let_go`.
 
     `deadline` is in virtual time by this box's own clock; None means that the lease ends by no clock of ours.
     `token` only ever rises, where the strategy mints one. `session` is set where the lock lives in the database
     session that does the work; the settle's first update then demands that it is still the same session.
     `lost` is set by what runs beside the run, once it learns that the lease is gone.
 
-    A lease is its own process's: after a fork the child neither holds it nor can let it go.
+    A lease is its own process's: after a fork the child neither holds it nor can renew it or let it go.
     """
 
     def __init__(
@@ -107,6 +107,9 @@ class Lease:
 
     def renew(self, ttl: float) -> bool:
         """Ask for `ttl` more (virtual seconds), if it is still ours; False: it is not. Raises LockUnavailable."""
+        return self.process == os.getpid() and self.prolong(ttl)
+
+    def prolong(self, ttl: float) -> bool:
         raise NotImplementedError(f"{type(self).__name__} can't be renewed.")
 
     def release(self) -> Release:

@@ -20,7 +20,7 @@ class EtcdLease(Lease):
         super().__init__(ports.box, clock=ports.clock, deadline=deadline, token=token)
         self.etcd, self.granted = ports.etcd, granted
 
-    def renew(self, ttl: float) -> bool:
+    def prolong(self, ttl: float) -> bool:
         """Asks for what was granted; etcd knows no other."""
         return self.etcd.keep_alive(self.granted)
 

@@ -12,7 +12,7 @@ class TokenLease(Lease):
         super().__init__(ports.box, clock=ports.clock, deadline=deadline)
         self.redis, self.key, self.value = ports.redis, key, value
 
-    def renew(self, ttl: float) -> bool:
+    def prolong(self, ttl: float) -> bool:
         return self.redis.expire_if_equal(self.key, self.value, ttl)
 
     def let_go(self) -> Release:

@@ -57,7 +57,7 @@ class RedlockLease(Lease):
         super().__init__(ports.box, clock=ports.clock, deadline=deadline)
         self.nodes, self.key, self.value = ports.nodes, key, value
 
-    def renew(self, ttl: float) -> bool:
+    def prolong(self, ttl: float) -> bool:
         """Lost is what a majority calls lost. Nodes that differ leave it unknown, and the deadline where it was."""
         renewed = verdict(self.nodes.expire_if_equal(self.key, self.value, ttl))
         if renewed is None:

@@ -48,6 +48,7 @@ def test_a_fork_of_the_holder_neither_holds_the_lock_nor_lets_it_go(strategy: St
     """The child of a worker has a copy of everything, the connection included; the lease is its parent's."""
     lease = leased(boxes().acquire("sweeper", TTL))
     assert in_a_fork(lambda: not lease.still_held() and lease.release() == Release(Released.NOT_OURS))
+    assert in_a_fork(lambda: lease.renew(TTL) is False), "nor asks for more time"
     assert isinstance(boxes("box-a").acquire("sweeper", TTL), Refusal), "and it is still there"
     assert lease.still_held()
     released = lease.release().released
