@@ -1,7 +1,10 @@
 """A row for each slot: whoever's insert lands runs it."""
 
 from sweeper.locks.base import Lease, Lock, Refusal
+from sweeper.locks.ports import LockUnavailable
 from sweeper.slots import elect, slot_of
+
+LONGEST = 80  # characters: what the column of the job's name holds
 
 
 class Slot(Lock):
@@ -19,7 +22,17 @@ class Slot(Lock):
     outlives_holder = False
 
     def acquire(self, name: str, ttl: float) -> Lease | Refusal:
+        demand_writable(name)
         now = self.ports.clock.now()
         slot = slot_of(now, self.ports.every)
         elected = elect(self.ports.postgres, name, slot, box=self.ports.box, run=self.ports.run, at=now)
         return Lease(self.ports.box, token=slot) if elected is None else Refusal(elected)
+
+
+def demand_writable(name: str) -> None:
+    """Raise LockUnavailable, saying what to do, for a name that its column can't hold."""
+    if len(name) > LONGEST or "\0" in name:
+        raise LockUnavailable(
+            f"The slot lock can't write down the job's name {name[:LONGEST]!r}, of {len(name)} characters: give the "
+            f"job a name of at most {LONGEST} characters and without a NUL, or choose another SWEEPER_LOCK."
+        )

@@ -3,20 +3,22 @@
 import pytest
 
 from marlow.clock import StandingClock
+from sweeper.locks import slot
 from sweeper.locks.base import Lease, Refusal
 from sweeper.locks.ports import LockUnavailable
+from sweeper.models import JobRun
 from tests.fakes import WEDNESDAY
 from tests.servers.conformance.boxes import TTL, Boxes
 from tests.servers.conformance.processes import EVERY
 from tests.servers.conformance.stands import Stand
-from tests.servers.conformance.strategies import Strategy, every, leased, refuses
+from tests.servers.conformance.strategies import Strategy, every, leased, refuses, strategies
 
-NUL, LONG, LONG_TOO = "a\0b", "x" * 300, "x" * 299 + "y"
+NUL, LONG_ENOUGH, LONG, LONG_TOO = "a\0b", "x" * 80, "x" * 300, "x" * 299 + "y"
 HOSTILE = [
     *("x'; drop table sweeper_jobrun; --", "%s", "%(name)s", "a\\'b", "sweeper\r\nFLUSHALL\r\n", "*", "lock:sweeper"),
     *("../sweeper", ".", "..", "", "a/b", "a%2Fb", "=sweeper", "sweeper ", "Sweeper"),
     *("e\N{COMBINING ACUTE ACCENT}", "\N{LATIN SMALL LETTER E WITH ACUTE}", "\N{OPEN BOOK}", "plumless", "buckeroo"),
-    *(NUL, LONG, LONG_TOO),
+    *(NUL, LONG_ENOUGH, LONG, LONG_TOO),
 ]
 # What a text of at most eighty characters in Postgres can't hold: refused with an error, and never granted.
 UNWRITABLE = {"slot": {NUL, LONG, LONG_TOO}}
@@ -49,13 +51,18 @@ def demand_lease(answer: Lease | Refusal, held: str, name: str) -> Lease:
 
 
 def writable(strategy: Strategy) -> list[str]:
-    return [name for name in HOSTILE if name not in UNWRITABLE.get(strategy.name, set())]
+    return [name for name in HOSTILE if name not in UNWRITABLE.get(strategy.name, ())]
 
 
-@every
+@strategies(lambda strategy: strategy.name in UNWRITABLE)
 def test_a_name_that_can_t_be_written_is_an_error(strategy: Strategy, boxes: Boxes, stand: Stand) -> None:
-    """And nothing is written in its place, such as its first eighty characters."""
-    for name in UNWRITABLE.get(strategy.name, ()):
-        with pytest.raises(LockUnavailable):
+    """Which says what to do. Nothing is written in its place, such as its first eighty characters."""
+    for name in UNWRITABLE[strategy.name]:
+        with pytest.raises(LockUnavailable, match="at most 80 characters and without a NUL"):
             boxes().acquire(name, TTL)
     assert stand.holds() == []
+
+
+def test_a_slot_s_name_may_be_as_long_as_its_column() -> None:
+    """And is measured before it is sent there."""
+    assert JobRun._meta.get_field("job_name").max_length == slot.LONGEST
