@@ -63,7 +63,13 @@ def as_event(row: models.Event) -> Event:
 
 def read(*, lock: str, settle: str, question: str, schedule: str | None = None) -> dict[str, Any]:
     """The verdict on the shop as it stands: the database for copies and rows, the journal for the runs."""
-    events = journal()
+    return on(journal(), lock=lock, settle=settle, question=question, schedule=schedule)
+
+
+def on(
+    events: Sequence[Event], *, lock: str, settle: str, question: str, schedule: str | None = None
+) -> dict[str, Any]:
+    """The same, with the journal at hand: in the laboratory it is memory."""
     copies = totals()
     return {
         "lock": lock,

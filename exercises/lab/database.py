@@ -1,0 +1,118 @@
+"""Django's connections, a set for each fibre, over the engine that yields."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from django.db import DEFAULT_DB_ALIAS, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+from psycopg import pq
+from psycopg.conninfo import make_conninfo
+
+from exercises.lab.connection import LabConnection, Monitor
+from exercises.lab.engine.base import DatabaseWrapper
+from exercises.lab.fibre import current
+
+ENGINE = "exercises.lab.engine"
+UNLOCK = "select pg_advisory_unlock_all()"  # what a session still holds by name, freed before its next run
+
+
+class Database:
+    """One database, given as Django's DATABASES has it. Sessions are kept from run to run: opening one costs more
+    than a run. Fibres of one name in later runs get the same session, unless it was lost.
+    """
+
+    def __init__(self, described: dict[str, Any], tidying: str = UNLOCK) -> None:
+        """`tidying`: a statement that makes a session as good as new after a run."""
+        self.described, self.tidying = {**described, "ENGINE": ENGINE}, tidying
+        self.sessions: dict[str, DatabaseWrapper] = {}
+        self.monitor: Monitor | None = None
+
+    @contextmanager
+    def lent(self) -> Iterator["Database"]:
+        """`django.db.connection` is this database meanwhile, in fibres and outside them. Closes every session."""
+        mine = connections._connections  # type: ignore[attr-defined]  # the one place that says whose they are
+        connections._connections = _Shelf(self)  # type: ignore[attr-defined]
+        try:
+            yield self
+        finally:
+            connections._connections = mine  # type: ignore[attr-defined]
+            self.close()
+
+    def session(self, name: str) -> DatabaseWrapper:
+        """Open, and fit to be lent to a fibre of this name; opening is no step of its run."""
+        if name not in self.sessions:
+            self.sessions[name] = DatabaseWrapper(self.described, DEFAULT_DB_ALIAS)
+        session = self.sessions[name]
+        session.ensure_connection()
+        connection = session.connection
+        assert isinstance(connection, LabConnection)  # noqa: S101  our engine makes no other
+        if self.monitor is None:
+            address = {**connection.info.get_parameters(), "password": self.described.get("PASSWORD", "")}
+            self.monitor = Monitor(make_conninfo(**address))
+        connection.monitor = self.monitor
+        return session
+
+    def tidy(self) -> None:
+        """After a run: nobody's transaction is open, nobody holds a lock, and a session that was lost is let go."""
+        for name, session in list(self.sessions.items()):
+            connection = session.connection
+            if connection is None or connection.closed or not _rolled_back(connection, self.tidying):
+                _drop(session)
+                del self.sessions[name]
+                continue
+            session.in_atomic_block, session.savepoint_ids, session.needs_rollback = False, [], False
+            session.run_on_commit.clear()
+            session.set_autocommit(True)
+
+    def lose(self, name: str) -> None:
+        """End this fibre's session at the server, which rolls back and frees its locks; its next step says so."""
+        session = self.sessions.get(name)
+        if session is not None and session.connection is not None and self.monitor is not None:
+            self.monitor.end(session.connection.info.backend_pid)
+
+    def close(self) -> None:
+        for session in self.sessions.values():
+            _drop(session)
+        self.sessions.clear()
+        if self.monitor is not None:
+            self.monitor.close()
+            self.monitor = None
+
+
+class _Shelf:
+    """Stands where Django keeps a thread's connections by alias. Every alias is the one database."""
+
+    def __init__(self, database: Database) -> None:
+        self.__dict__["database"] = database
+
+    def __getattr__(self, alias: str) -> BaseDatabaseWrapper:
+        database: Database = self.__dict__["database"]
+        fibre = current()
+        name = "" if fibre is None else fibre.name
+        if name not in database.sessions:
+            database.session(name)
+        return database.sessions[name]
+
+    def __setattr__(self, alias: str, session: object) -> None:
+        raise AttributeError("The laboratory's connections are not to be replaced.")
+
+    def __delattr__(self, alias: str) -> None: ...
+
+
+def _rolled_back(connection: Any, tidying: str) -> bool:
+    if connection.info.transaction_status == pq.TransactionStatus.ACTIVE:
+        return False  # an abandoned statement: its answer is still to come
+    try:
+        connection.rollback()
+        connection.execute(tidying)
+        connection.rollback() if not connection.autocommit else None
+    except Exception:
+        return False
+    return True
+
+
+def _drop(session: DatabaseWrapper) -> None:
+    if session.connection is not None:
+        session.connection.close()
+        session.connection = None

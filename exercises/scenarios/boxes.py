@@ -1,0 +1,209 @@
+"""Two boxes (or more) under the scheduler: the shop's own sweep, its own locks, over virtual servers and a real
+Postgres.
+"""
+
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from exercises.lab.fibre import Abandoned, Fibre, State, Waiting, current
+from exercises.lab.scheduler import LabClock, Scheduler, at
+from exercises.lab.servers import VirtualEtcd, VirtualRedis, VirtualZooKeeper
+from exercises.lab.steps import Mode, Step, step, touching
+from exercises.scenarios.ports import EtcdPort, RedisNodesPort, RedisPort, ZooKeeperPort
+from exercises.scenarios.provider import ProviderPort, VirtualProvider
+from exercises.wrong_fences import WRONG_FENCES
+from shop.settle import FORMS, Form
+from sweeper.events import Event, Kind
+from sweeper.journal import Memory, Run
+from sweeper.locks import LOCKS
+from sweeper.locks.base import Lock
+from sweeper.locks.live import LivePostgres
+from sweeper.locks.ports import Beside, Ports
+from sweeper.sweep import Rules, sweep
+
+HEARTBEATS = 3  # of a ZooKeeper client, in the time after which its session would be over
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is played. Durations in virtual seconds."""
+
+    lock: str = "redis-naive"
+    settle: str = "unguarded"
+    question: str = "lookup"
+    stop_on_lost_lease: bool = False
+    renew: bool = False
+    ttl: float = 120.0
+    every: float = 120.0
+    pending_for: float = 120.0
+
+    @property
+    def form(self) -> Form:
+        return {**FORMS, **WRONG_FENCES}[self.settle]
+
+    @property
+    def rules(self) -> Rules:
+        return Rules(
+            ttl=self.ttl, pending_for=self.pending_for, stop_on_lost_lease=self.stop_on_lost_lease, job="sweeper"
+        )
+
+
+def ask(label: str, names: tuple[str, ...], writes: bool) -> None:
+    """The step of a question to one of the virtual servers."""
+    at(Step(label, touching(names, Mode.WRITE if writes else Mode.READ)))
+
+
+@dataclass
+class Servers:
+    """What stands in the laboratory's machine room."""
+
+    scheduler: Scheduler
+    provider: VirtualProvider = field(default_factory=VirtualProvider)
+
+    def __post_init__(self) -> None:
+        def now() -> datetime:
+            return self.scheduler.now
+
+        self.redis = VirtualRedis(now)
+        self.nodes = [VirtualRedis(now) for _ in range(5)]
+        self.etcd, self.zookeeper = VirtualEtcd(now), VirtualZooKeeper(now)
+
+
+class Box:
+    """One box: its clock, its ways to the servers, and the runs on it."""
+
+    def __init__(self, name: str, offset: float, servers: Servers, setting: Setting, journal: Memory) -> None:
+        self.name, self.setting, self.journal = name, setting, journal
+        self.scheduler = servers.scheduler
+        self.clock = LabClock(self.scheduler, offset)
+        self.provider = ProviderPort(servers.provider, self.clock, ask)
+        self.redis = RedisPort(servers.redis, ask)
+        self.nodes = RedisNodesPort(servers.nodes, ask)
+        self.etcd = EtcdPort(servers.etcd, ask)
+        self.zookeeper = ZooKeeperPort(servers.zookeeper, ask, setting.ttl)
+        self.runs: list[Fibre] = []
+        self._values = 0
+
+    def cron(self, moment: datetime) -> Fibre:
+        """The schedule's message for this moment: one run, by a worker that is free."""
+        number = len(self.runs) + 1
+        name = f"{self.name}/{number}"
+        run = Run(
+            run=uuid.uuid5(uuid.NAMESPACE_OID, name),
+            box=self.name,
+            message=name,
+            lock=self.setting.lock,
+            settle=self.setting.settle,
+            question=self.setting.question,
+        )
+        fibre = self.scheduler.start(self.name, name, lambda: self._sweep(run, name), moment)
+        self.runs.append(fibre)
+        return fibre
+
+    def _sweep(self, run: Run, name: str) -> None:
+        self.journal.begin(run, self.clock.now())
+        self.journal.write(Event(self.clock.now(), run.box, run.run, Kind.STARTED))
+        sweep(
+            run,
+            lock=self._lock(run, name),
+            form=self.setting.form,
+            provider=self.provider,
+            clock=self.clock,
+            journal=_Living(self.journal),
+            rules=self.setting.rules,
+        )
+
+    def _lock(self, run: Run, name: str) -> Lock:
+        ports = Ports(
+            clock=self.clock,
+            box=self.name,
+            run=str(run.run),
+            every=self.setting.every,
+            new_value=self._new_value,
+            redis=self.redis,
+            nodes=self.nodes,
+            postgres=LivePostgres(),
+            etcd=self.etcd,
+            zookeeper=self.zookeeper,
+            spawn=lambda work: self._beside(work, name),
+            renew=self.setting.renew,
+        )
+        if self.setting.lock == "zookeeper":
+            self._keep_session(name)
+        return LOCKS[self.setting.lock](ports)
+
+    def _new_value(self) -> str:
+        self._values += 1
+        return f"v{self._values}"
+
+    def _keep_session(self, name: str) -> None:
+        """What the client's own threads do for as long as the run lives."""
+        running = current()
+
+        def heart(beside: Beside) -> None:
+            while not beside.wait(self.setting.ttl / HEARTBEATS):
+                if running is None or running.state is State.DONE:
+                    return
+                self.zookeeper.keep_alive()
+
+        self._beside(heart, f"{name} heartbeat")
+
+    def _beside(self, work: Callable[[Beside], None], name: str) -> Callable[[], None]:
+        told = _Told(self.scheduler)
+        fibre = self.scheduler.start(self.name, f"{name} beside", lambda: work(told))
+        told.fibre = fibre
+
+        def end() -> None:
+            told.end()
+            waiting = current()
+            if waiting is not None and fibre.state is not State.DONE:
+                waiting.blocked(Waiting(lambda: fibre.state is State.DONE, "join"), step(f"{name} beside has ended"))
+
+        return end
+
+
+class _Told:
+    """How work beside a run waits: until its time, or until it is told to end."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self.scheduler, self.ended = scheduler, False
+        self.fibre: Fibre | None = None
+
+    def wait(self, seconds: float) -> bool:
+        fibre = current()
+        if fibre is None:
+            raise Abandoned
+        if not self.ended:
+            fibre.sleep_until(self.scheduler.now + timedelta(seconds=seconds))
+        return self.ended
+
+    def end(self) -> None:
+        self.ended = True
+        if self.fibre is not None and self.fibre.state is State.ASLEEP:
+            self.fibre.wakes = self.scheduler.now
+
+
+class _Living:
+    """The journal as a run writes it: what was abandoned has no more to say."""
+
+    def __init__(self, journal: Memory) -> None:
+        self.journal = journal
+
+    def begin(self, run: Run, at: datetime) -> None:
+        self.journal.begin(run, at)
+
+    def write(self, event: Event) -> None:
+        fibre = current()
+        if fibre is None or not fibre.abandoned:
+            self.journal.write(event)
+
+
+def as_told(events: list[Event]) -> list[dict[str, Any]]:
+    """The journal as it is compared: runs by their names, not by ids."""
+    names: dict[uuid.UUID, str] = {}
+    for event in events:
+        names.setdefault(event.run, f"{event.box}/{1 + sum(name.startswith(event.box) for name in names.values())}")
+    return [{**event.as_json(), "run": names[event.run]} for event in events]

@@ -1,0 +1,106 @@
+"""The Wednesday in virtual time, to the second: the same rows, the same sweep, the same locks, and no waiting."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import connection
+
+from exercises.friday import sell_and_count
+from exercises.lab.database import Database
+from exercises.lab.scheduler import Policy, Scheduler, Taken
+from exercises.scenarios import wednesday
+from exercises.scenarios.boxes import Box, Servers, Setting
+from marlow.clock import StandingClock
+from shop.models import Order
+from sweeper import verdict
+from sweeper.events import Event
+from sweeper.journal import Memory
+
+# Box A's messages come just after box B's: B's key is alive at its deadline, and gone one millisecond later.
+BEHIND = timedelta(milliseconds=1)
+SLOTS = (wednesday.START, wednesday.START + timedelta(minutes=2))
+ANSWER = 10.0  # virtual seconds: as long as the shop waits, and just in time
+# What a playing writes, in an order in which it may be deleted.
+WRITTEN = ("shop_settlement", "shop_refund", "shop_straycharge", "sweeper_jobrun", "shop_fence")
+FURNITURE = ("shop_stockcount", "shop_stockmovement", "shop_order", "shop_book", "shop_publisher")
+CLEAR = ";".join(f"delete from {table}" for table in (*WRITTEN, *FURNITURE))  # noqa: S608  names of ours
+# A session's mark and whatever it holds by name: none of it may reach its next run.
+TIDYING = "select pg_advisory_unlock_all(), set_config('marlow.run', '', false)"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a playing came to: ARCHITECTURE's verdict, the journal, and every choice with what it was among."""
+
+    verdict: dict[str, Any]
+    events: list[Event]
+    taken: list[Taken]
+    errors: dict[str, str]  # of the runs that died, by their names
+
+
+class FirstCome:
+    """Who was started first goes first, until it waits."""
+
+    def choose(self, options: Any) -> int:
+        return 0
+
+
+def play(database: Database, setting: Setting, policy: Policy | None = None, *, friday: bool = True) -> Outcome:
+    """From 21:50:00 to the end of the runs of 21:52, and then Friday. The database is the laboratory's, lent."""
+    with _stage():
+        scheduler = Scheduler(policy or FirstCome(), wednesday.START)
+        servers, journal = Servers(scheduler), Memory()
+        servers.provider.latency = ANSWER
+        boxes = {name: Box(name, 0.0, servers, setting, journal) for name in ("box-b", "box-a")}
+        for slot in SLOTS:
+            for late, box in zip((timedelta(), BEHIND), boxes.values(), strict=True):
+                database.session(box.cron(slot + late).name)
+        try:
+            scheduler.run()
+        finally:
+            database.tidy()
+        servers.provider.latency = 0.0
+        if friday:
+            _friday(boxes["box-a"])
+        told = verdict.on(
+            journal.events, lock=setting.lock, settle=setting.settle, question=setting.question, schedule=None
+        )
+    errors = {fibre.name: repr(fibre.error) for fibre in scheduler.fibres if fibre.error is not None}
+    return Outcome(told, journal.events, scheduler.taken, errors)
+
+
+def _friday(box: Box) -> None:
+    names = iter(range(1, 100))
+    sell_and_count(
+        wednesday.NOVEL,
+        2,
+        provider=box.provider,
+        clock=StandingClock(wednesday.FRIDAY),
+        ids=lambda: f"friday-{next(names)}",
+    )
+
+
+@contextmanager
+def _stage() -> Iterator[None]:
+    """The fourteen rows of 21:50:00 among the shop's furniture; all of it is deleted again."""
+    clear()
+    try:
+        wednesday.seed_rows(wednesday.furnish(wednesday.START))
+        yield
+    finally:
+        clear()
+
+
+def clear() -> None:
+    """Empty the laboratory's shop: deletes, for to truncate costs more than everything else."""
+    with connection.cursor() as cursor:
+        cursor.execute(CLEAR)
+
+
+def rows_settled(reference: str) -> list[tuple[datetime, str]]:
+    """When this order was settled, and by whose run."""
+    order = Order.objects.get(reference=reference)
+    return list(order.settlements.order_by("at", "id").values_list("at", "box"))
