@@ -44,9 +44,13 @@ class Monitor:
             self.parents.setdefault(child, set()).add(parent)
         self.keyed = {table for (table,) in self._connection.execute(KEYED)}
 
-    def blocked(self, pid: int) -> bool:
+    def blockers(self, pid: int) -> set[int]:
+        """The sessions that this one waits for; none where it does not wait."""
         row = self._connection.execute(BLOCKED, (pid,)).fetchone()
-        return bool(row and row[0])
+        return set(row[0]) if row else set()
+
+    def cancel(self, pid: int) -> None:
+        self._connection.execute("select pg_cancel_backend(%s)", (pid,))
 
     def end(self, pid: int) -> None:
         """End a session, as an administrator does."""
@@ -66,6 +70,9 @@ class LabConnection(psycopg.Connection[Any]):
         self._wrote: set[str] = set()  # by the open transaction
         self._poll = select.poll()
         self._polled = -1
+        self._victim = False  # of a deadlock, as the laboratory chose
+        # Of the next COMMIT: it is carried out (True) or not (False), and its answer is lost with the session.
+        self.unknown: bool | None = None
 
     @contextmanager
     def asking(self, query: Any, params: Any) -> Iterator[None]:
@@ -84,10 +91,22 @@ class LabConnection(psycopg.Connection[Any]):
         statement = self._statement or self._ending(gen)
         if statement is not LOCAL:
             fibre.at(Step(statement.label, self._touches(statement)))
+        unknown, self.unknown = (self.unknown, None) if statement is COMMIT else (None, self.unknown)
+        if unknown is False:
+            self.monitor.end(self.pgconn.backend_pid)
         try:
-            return self._drive(gen, fibre, statement)
+            answer = self._drive(gen, fibre, statement)
+        except psycopg.errors.QueryCanceled as cancelled:
+            if not self._victim:
+                raise
+            raise psycopg.errors.DeadlockDetected("deadlock detected: this session closed the circle") from cancelled
         finally:
+            self._victim = False
             self._remember(statement)
+        if unknown:
+            self.monitor.end(self.pgconn.backend_pid)
+            raise psycopg.OperationalError("the connection was lost before COMMIT was answered")
+        return answer
 
     def _ending(self, gen: PQGen[Any]) -> Statement:
         """Without a statement it is the end of a transaction, or something that asks the server nothing."""
@@ -133,10 +152,22 @@ class LabConnection(psycopg.Connection[Any]):
 
     def _wait_or_yield(self, wanted: Wait, fibre: Fibre, statement: Statement) -> None:
         if not self._arrived(wanted):
+            pid = self.pgconn.backend_pid
             fibre.blocked(
-                Waiting(lambda: self._arrived(wanted), statement.label),
-                Step(f"{statement.label} goes on", statement.touches),
+                Waiting(
+                    lambda: self._arrived(wanted), statement.label, pid, lambda: self._blockers(pid), self._give_up
+                ),
+                Step(f"{statement.label} goes on"),  # at the server it went on when it was freed
             )
+
+    def _blockers(self, pid: int) -> set[int]:
+        return self.monitor.blockers(pid) if self.monitor else set()
+
+    def _give_up(self) -> None:
+        """Be the victim of a deadlock."""
+        self._victim = True
+        if self.monitor:
+            self.monitor.cancel(self.pgconn.backend_pid)
 
     def _arrived(self, wanted: Wait) -> bool:
         """Whether the answer is there. False only where somebody blocks the statement; else it is waited for."""
@@ -144,7 +175,7 @@ class LabConnection(psycopg.Connection[Any]):
             raise LabError("This connection has no monitor.")
         deadline = monotonic() + PATIENCE
         while not self._ready(wanted, SLOW):
-            if self.monitor.blocked(self.pgconn.backend_pid):
+            if self.monitor.blockers(self.pgconn.backend_pid) and not self._victim:
                 return False
             if monotonic() > deadline:
                 raise LabError(f"A statement that nobody blocks took more than {PATIENCE:g} s.")

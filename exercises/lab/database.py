@@ -14,6 +14,7 @@ from exercises.lab.engine.base import DatabaseWrapper
 from exercises.lab.fibre import current
 
 ENGINE = "exercises.lab.engine"
+PATIENT = "-c deadlock_timeout=10min"  # the laboratory sees a deadlock at once, and chooses the victim itself
 UNLOCK = "select pg_advisory_unlock_all()"  # what a session still holds by name, freed before its next run
 
 
@@ -24,7 +25,9 @@ class Database:
 
     def __init__(self, described: dict[str, Any], tidying: str = UNLOCK) -> None:
         """`tidying`: a statement that makes a session as good as new after a run."""
-        self.described, self.tidying = {**described, "ENGINE": ENGINE}, tidying
+        options = {**described.get("OPTIONS", {})}
+        options["options"] = f"{options.get('options', '')} {PATIENT}".strip()
+        self.described, self.tidying = {**described, "ENGINE": ENGINE, "OPTIONS": options}, tidying
         self.sessions: dict[str, DatabaseWrapper] = {}
         self.monitor: Monitor | None = None
 

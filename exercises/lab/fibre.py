@@ -27,10 +27,15 @@ class State(Enum):
 
 @dataclass
 class Waiting:
-    """A statement that has not come back. `arrived` says whether it has by now, waiting for it if it must have."""
+    """What a fibre waits for: `arrived` says whether it is there by now. A statement that waits in the database also
+    has its session's number, can say whose sessions it waits for, and can be told to give up.
+    """
 
     arrived: Callable[[], bool]
     label: str
+    session: int = 0
+    blockers: Callable[[], set[int]] = set
+    give_up: Callable[[], None] | None = None
 
 
 class Fibre:
@@ -45,6 +50,7 @@ class Fibre:
         self.error: BaseException | None = None
         self.abandoned = False
         self.steps = 0
+        self.freed_by: int | None = None  # the place of the step that ended its waiting
         self._work = work
         self._greenlet = greenlet(self._body)
         self._greenlet.fibre = self  # type: ignore[attr-defined]  # greenlets take attributes, their types do not
@@ -80,6 +86,7 @@ class Fibre:
         self.next, self.state = step, State.READY
         self._pause()
         self.steps += 1
+        self.freed_by = None
 
     def sleep_until(self, moment: datetime) -> None:
         self.wakes, self.state = moment, State.ASLEEP
@@ -90,7 +97,7 @@ class Fibre:
         """Wait until what this statement waits for is free, and then until chosen to go on."""
         self.waiting, self.next, self.state = waiting, resume, State.BLOCKED
         self._pause()
-        self.waiting = None
+        self.waiting = self.freed_by = None
 
     def _pause(self) -> None:
         if not self.abandoned:

@@ -42,11 +42,14 @@ class Policy(Protocol):
 
 @dataclass(frozen=True)
 class Taken:
-    """One step of a run: what could have been done, and what was. `at` is the virtual time."""
+    """One step of a run: what could have been done, and what was. `at` is the virtual time; `freed_by` is the place
+    of the step without which a blocked one would still wait.
+    """
 
     at: datetime
     options: tuple[Option, ...]
     chosen: int
+    freed_by: int | None = None
 
     @property
     def option(self) -> Option:
@@ -70,6 +73,8 @@ class Scheduler:
     fibres: list[Fibre] = field(default_factory=list)
     taken: list[Taken] = field(default_factory=list)
     timers: list[Timer] = field(default_factory=list)
+    frozen: dict[str, datetime] = field(default_factory=dict)  # boxes that stand still, and until when
+    holds: list[Callable[[str], bool]] = field(default_factory=list)  # who may say that a box is to wait
 
     def __post_init__(self) -> None:
         self._ends = self.now + self.until
@@ -101,17 +106,24 @@ class Scheduler:
             if fibre.box == box and fibre is not current():
                 fibre.abandon()
 
+    def freeze(self, box: str, until: datetime) -> None:
+        """This box stands still until then: none of its fibres goes on, and what it wakes for is late."""
+        self.frozen[box] = until
+
+    def _still(self, box: str) -> bool:
+        return self.frozen.get(box, self.now) > self.now or any(hold(box) for hold in self.holds)
+
     def _once(self) -> bool:
         self._begin_who_may()
         self._see_who_is_free()
-        ready = [fibre for fibre in self.fibres if fibre.state is State.READY]
+        ready = [fibre for fibre in self.fibres if fibre.state is State.READY and not self._still(fibre.box)]
         if not ready:
-            return self._let_time_pass()
+            return self._break_a_deadlock() or self._let_time_pass()
         options = tuple(Option(fibre.name, fibre.next) for fibre in ready if fibre.next is not None)
         chosen = self.policy.choose(options)
         if not 0 <= chosen < len(options):
             raise LabError(f"The policy chose {chosen} of {len(options)}.")
-        self.taken.append(Taken(self.now, options, chosen))
+        self.taken.append(Taken(self.now, options, chosen, ready[chosen].freed_by))
         if len(self.taken) > self.steps:
             raise TooLong(f"No end after {self.steps} steps: raise the ceiling, or see who asks again and again.")
         ready[chosen].go_on()
@@ -124,18 +136,35 @@ class Scheduler:
             begun = False
             for fibre in list(self.fibres):
                 woke = fibre.state is State.ASLEEP and fibre.wakes is not None and fibre.wakes <= self.now
-                if woke or (fibre.state is State.READY and fibre.next is None):
+                begins = fibre.state is State.READY and fibre.next is None
+                if (woke or begins) and not self._still(fibre.box):
                     fibre.go_on()
                     begun = True
 
     def _see_who_is_free(self) -> None:
         for fibre in self.fibres:
             if fibre.state is State.BLOCKED and fibre.waiting is not None and fibre.waiting.arrived():
-                fibre.state = State.READY
+                fibre.state, fibre.freed_by = State.READY, len(self.taken) - 1
+
+    def _break_a_deadlock(self) -> bool:
+        """The victim is whoever closed the circle. Postgres would choose by its own clock, which is nobody's here."""
+        waiting = {fibre.waiting.session: fibre for fibre in self.fibres if fibre.waiting and fibre.waiting.give_up}
+        if len(waiting) < 2:
+            return False
+        for session, fibre in reversed(waiting.items()):
+            if _waits_for_itself(session, waiting) and fibre.waiting and fibre.waiting.give_up:
+                fibre.waiting.give_up()
+                return True
+        return False
 
     def _let_time_pass(self) -> bool:
-        moments = [fibre.wakes for fibre in self.fibres if fibre.state is State.ASLEEP and fibre.wakes]
+        moments = [
+            max(fibre.wakes, self.frozen.get(fibre.box, fibre.wakes))
+            for fibre in self.fibres
+            if fibre.state is State.ASLEEP and fibre.wakes
+        ]
         moments += [timer.at for timer in self.timers]
+        moments += [until for until in self.frozen.values() if until > self.now]
         blocked = [fibre.name for fibre in self.fibres if fibre.state is State.BLOCKED]
         if not moments:
             if blocked:
@@ -150,6 +179,21 @@ class Scheduler:
             self.timers.remove(timer)
             timer.do()
         return True
+
+
+def _waits_for_itself(session: int, waiting: dict[int, Fibre]) -> bool:
+    """Whether those it waits for wait for it, directly or through others."""
+    seen, asked = set[int](), [session]
+    while asked:
+        fibre = waiting.get(asked.pop())
+        if fibre is None or fibre.waiting is None:
+            continue
+        for other in fibre.waiting.blockers() - seen:
+            if other == session:
+                return True
+            seen.add(other)
+            asked.append(other)
+    return False
 
 
 class LabClock:

@@ -112,7 +112,8 @@ class ZooKeeperPort:
 
     What `session` says is this box's belief, and asks nobody. A session that ended is known to be over once the
     server has said so, to a heartbeat or to a question; the client then begins another, as the live one does, and a
-    question that was asked in the old one is not asked again.
+    question that was asked in the old one is not asked again. One that was asked while the server was down is lost
+    for good, where the live client may still send it when the server is back.
     """
 
     def __init__(self, server: VirtualZooKeeper, step: Step, timeout: float, name: str = "zookeeper") -> None:

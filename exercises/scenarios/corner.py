@@ -1,0 +1,149 @@
+"""Two boxes and a few rows: small enough to try every order in which they can meet.
+
+All rows hold copies of one novel, and none of their money ever moved, so whoever settles a row puts its copy back.
+Every box fires twice, a lease apart; the second message comes a millisecond after a key of the first would be gone.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.db import connection
+
+from exercises.lab.database import Database
+from exercises.lab.scheduler import Policy, Scheduler, Stuck, Taken
+from exercises.scenarios import wednesday
+from exercises.scenarios.boxes import Box, Servers, Setting, as_told
+from exercises.scenarios.faults import Fault, Faults
+from exercises.scenarios.replay import CLEAR
+from shop.models import Book, Order, Publisher, StockMovement
+from sweeper import verdict
+from sweeper.journal import Memory
+
+START = wednesday.START
+JUST_AFTER = timedelta(milliseconds=1)
+BOXES = "abcdefgh"
+
+
+@dataclass(frozen=True)
+class Corner:
+    """What is explored. `latency`: virtual seconds from a question to its answer; 0: none, all in one moment."""
+
+    setting: Setting
+    boxes: int = 2
+    orders: int = 2
+    messages: int = 1
+    latency: float = 0.0
+
+    @property
+    def names(self) -> list[str]:
+        return [f"box-{BOXES[number]}" for number in range(self.boxes)]
+
+
+@dataclass(frozen=True)
+class Played:
+    """One order, and what it came to. `wrong` names what the oracles found, nothing where all is well."""
+
+    taken: Sequence[Taken]
+    verdict: dict[str, Any]
+    wrong: tuple[str, ...]
+    errors: dict[str, str]
+
+    @property
+    def outcome(self) -> tuple[Any, ...]:
+        """What two orders are compared by: the shop as it ends, and what the oracles say."""
+        counts = ("phantom", "lost", "double_settles", "foreign_deletes")
+        return (*(self.verdict[name] for name in counts), tuple(sorted(self.errors.values())))
+
+
+def play(database: Database, corner: Corner, policy: Policy, faults: Sequence[Fault] = ()) -> Played:
+    """Under this policy, with these faults. The database is the laboratory's, lent."""
+    with _rows(corner.orders):
+        scheduler = Scheduler(policy, START)
+        servers, journal = Servers(scheduler), Memory()
+        servers.provider.latency = corner.latency
+        boxes = {name: Box(name, 0.0, servers, corner.setting, journal) for name in corner.names}
+        for message in range(corner.messages):
+            moment = START + message * (timedelta(seconds=corner.setting.every) + JUST_AFTER)
+            for box in boxes.values():
+                database.session(box.cron(moment).name)
+        Faults(scheduler, database, boxes, servers, faults).lie_in_wait()
+        stuck = ""
+        try:
+            scheduler.run()
+        except Stuck as error:
+            stuck = str(error)
+        finally:
+            database.tidy()
+        setting = corner.setting
+        told = verdict.on(
+            journal.events, lock=setting.lock, settle=setting.settle, question=setting.question, schedule=None
+        )
+    told["events"] = as_told(journal.events)
+    errors = {fibre.name: type(fibre.error).__name__ for fibre in scheduler.fibres if fibre.error is not None}
+    if stuck:
+        errors["everybody"] = "Stuck"
+    return Played(scheduler.taken, told, wrong(told), errors)
+
+
+def wrong(told: dict[str, Any]) -> tuple[str, ...]:
+    """What no order may come to, in words."""
+    sentences = {
+        "phantom": "the catalogue promises copies that no shelf holds",
+        "lost": "the shelf holds copies that the catalogue does not know",
+        "double_settles": "a row was settled more than once",
+        "foreign_deletes": "a run deleted another run's key",
+    }
+    return tuple(f"{sentence} ({told[name]})" for name, sentence in sentences.items() if told[name])
+
+
+@contextmanager
+def _rows(orders: int) -> Iterator[None]:
+    """Rows with the same ids every time: what a step touches is then called the same in every order."""
+    _furnish()
+    old = START - timedelta(minutes=10)
+    Book.objects.filter(pk=1).update(stock=0)
+    StockMovement.objects.create(pk=1, book_id=1, kind=StockMovement.Kind.RECEIVED, copies=orders, at=old)
+    Order.objects.bulk_create(
+        Order(
+            pk=number,
+            reference=f"row {number}",
+            key=f"row-{number}",
+            book_id=1,
+            buyer="R. Patel",
+            amount_minor=1299,
+            created_at=old + timedelta(seconds=number),
+        )
+        for number in range(1, orders + 1)
+    )
+    try:
+        yield
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute(CLEAR_ROWS)
+
+
+CLEAR_ROWS = (
+    "delete from shop_settlement; delete from shop_refund; delete from sweeper_jobrun; delete from shop_fence;"
+    "delete from shop_order; delete from shop_stockmovement"
+)
+
+
+def _furnish() -> None:
+    """The one book, which stays from order to order."""
+    if Book.objects.filter(pk=1, title=wednesday.NOVEL).exists():
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(CLEAR)
+    publisher = Publisher.objects.create(pk=1, name="Lantern House")
+    Book.objects.create(
+        pk=1,
+        isbn=wednesday.isbn_of(13),
+        title=wednesday.NOVEL,
+        author="Edith Marchmont",
+        publisher=publisher,
+        price_minor=1299,
+        stock=0,
+    )
