@@ -7,6 +7,7 @@ by rank, revisions by how far they are from the first.
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
+from exercises.scenarios.ports import ZooKeeperPort
 from sweeper.locks.ports import Etcd, LockUnavailable, Redis, RedisNodes, ZooKeeper
 from tests.lab.tempo import LONG, Passing, Standing, Tempo
 
@@ -224,6 +225,16 @@ class ZooKeeperSide(Side):
         return f"session {self.sessions.index(session)}" if session else ""
 
 
+def step(label: str, touches: tuple[str, ...], writes: bool) -> None:
+    """Nobody else is let go first."""
+
+
+def end_session(port: ZooKeeperPort) -> None:
+    """As the server does, and the box is told."""
+    port.server.close(int(port.session(), 16))
+    assert not port.keep_alive()
+
+
 def demand_agreement(
     script: Script, tempo: Tempo, real: Callable[[Passing], Side], virtual: Callable[[Standing], Side]
 ) -> None:
@@ -239,4 +250,9 @@ def demand_agreement(
         if not time.late:
             break
     assert not time.late, f"Nothing was answered within {slower.slack} s."
-    assert virtual(Standing(slower)).play(script) == told
+    answers = virtual(Standing(slower)).play(script)
+    asked = zip([*script, *[("in the end",)] * (len(told) - len(script))], told, answers, strict=True)
+    differences = [
+        f"{question}: really {one!r}, virtually {other!r}" for question, one, other in asked if one != other
+    ]
+    assert not differences, "\n".join([*differences, "in", *map(str, script)])

@@ -31,7 +31,7 @@ from sweeper.locks.ports import ZooKeeper
 from sweeper.locks.zookeeper import parent_of
 from tests.fakes import WEDNESDAY
 from tests.lab.scripts import BOXES, LEASES, on_etcd, on_nodes, on_redis, on_zookeeper, stepping, with_waits
-from tests.lab.sides import EtcdSide, NodesSide, RedisSide, Script, ZooKeeperSide, demand_agreement
+from tests.lab.sides import EtcdSide, NodesSide, RedisSide, Script, ZooKeeperSide, demand_agreement, end_session, step
 from tests.lab.tempo import LONG, Passing, Standing, Tempo, WholeSeconds
 from tests.servers.five import Five
 from tests.servers.test_zookeeper import expire
@@ -53,10 +53,6 @@ def every(
         play(script)
 
     playing()
-
-
-def step(label: str, touches: tuple[str, ...], writes: bool) -> None:
-    """Nobody else is let go first."""
 
 
 class TestRedis:
@@ -243,9 +239,5 @@ def virtual_looks(name: str) -> list[Any]:
 
 def virtual_zookeeper(time: Standing) -> ZooKeeperSide:
     server = VirtualZooKeeper(time.clock.now)
-
-    def end(port: ZooKeeperPort) -> None:
-        server.close(int(port.session(), 16))
-        assert not port.keep_alive()
-
-    return ZooKeeperSide([ZooKeeperPort(server, step, LONG) for _ in range(BOXES)], time, "script", end)
+    boxes = [ZooKeeperPort(server, step, LONG) for _ in range(BOXES)]
+    return ZooKeeperSide(boxes, time, "script", end_session)
