@@ -1,10 +1,8 @@
-"""Servers that start, answer, and leave with their parent."""
+"""What the launcher does for all of them: readiness, signals, records, and errors that say what to do."""
 
 import os
 import signal
 import subprocess
-import sys
-import textwrap
 from pathlib import Path
 
 import psutil
@@ -16,18 +14,9 @@ from marlow.clock import wait_until
 from marlow.servers.launcher import ServerError, find_binary, launch
 from marlow.servers.postgres import EmbeddedPostgres
 from marlow.servers.redis import EmbeddedRedis
+from tests.servers.groups import groups_in
 
 ROOT = Path(__file__).parents[2]
-
-
-def test_postgres_starts_answers_and_stops(tmp_path: Path) -> None:
-    """A fresh cluster answers on loopback and is gone after stop."""
-    server = EmbeddedPostgres(tmp_path).start()
-    with psycopg.connect(server.url()) as connection:
-        assert connection.execute("show server_version_num").fetchone()[0] >= "150000"
-    server.stop()
-    with pytest.raises(psycopg.OperationalError):
-        psycopg.connect(server.url())
 
 
 def test_postgres_starts_again_after_kill_9_and_keeps_committed_rows(tmp_path: Path) -> None:
@@ -45,18 +34,6 @@ def test_postgres_starts_again_after_kill_9_and_keeps_committed_rows(tmp_path: P
     again.stop()
 
 
-def test_a_second_start_ends_a_server_that_was_left_over(tmp_path: Path) -> None:
-    """The leash was killed, the server lives: the next start in the same folder takes its place."""
-    first = EmbeddedRedis(tmp_path).start()
-    group = int((tmp_path / "redis.group").read_text())
-    first.running.process.kill()
-    first.running.process.wait()
-    assert psutil.pid_exists(group)
-    second = EmbeddedRedis(tmp_path).start()
-    assert not psutil.pid_exists(group) or psutil.Process(group).status() == psutil.STATUS_ZOMBIE
-    second.stop()
-
-
 def test_a_record_of_a_stranger_s_process_kills_nobody(tmp_path: Path) -> None:
     """A group id that was given out anew belongs to somebody else."""
     record = tmp_path / "redis.group"
@@ -68,32 +45,6 @@ def test_a_record_of_a_stranger_s_process_kills_nobody(tmp_path: Path) -> None:
     server.stop()
     stranger.kill()
     stranger.wait()
-
-
-def test_servers_die_with_a_parent_that_is_killed(tmp_path: Path) -> None:
-    """kill -9 of the process that started them leaves nothing running."""
-    script = f"""
-        from pathlib import Path
-        from marlow.servers.postgres import EmbeddedPostgres
-        from marlow.servers.redis import EmbeddedRedis
-        EmbeddedPostgres(Path({str(tmp_path)!r}) / "pg").start()
-        EmbeddedRedis(Path({str(tmp_path)!r}) / "redis").start()
-        print("up", flush=True)
-        input()
-    """
-    parent = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(script)],
-        cwd=ROOT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    )
-    assert parent.stdout.readline() == b"up\n"
-    groups = [int(path.read_text()) for path in tmp_path.rglob("*.group")]
-    assert len(groups) == 2
-    parent.kill()
-    parent.communicate()
-    assert wait_until(lambda: not any(_alive(group) for group in groups), 8)
-    assert wait_until(lambda: not list(tmp_path.rglob("*.group")), 2)
 
 
 def test_a_server_that_ends_at_once_says_why(tmp_path: Path) -> None:
@@ -115,24 +66,47 @@ def test_a_missing_server_says_what_to_install() -> None:
         find_binary("Nothing", [("no_such_wheel", "bin/x")], ["no-such-program"], "install the thing")
 
 
-def test_redis_listens_on_loopback_only(tmp_path: Path) -> None:
-    """No other host can reach the lock."""
-    server = EmbeddedRedis(tmp_path).start()
-    bound = redis.Redis(port=server.port).config_get("bind")["bind"]
-    assert bound == "127.0.0.1"
-    server.stop()
+class TestAServer:
+    def test_may_have_arguments_of_its_own(self, tmp_path: Path) -> None:
+        """They stand after ours, so they win."""
+        server = EmbeddedRedis(tmp_path, arguments=["--maxmemory", "8mb"]).start()
+        limit = server.ask("CONFIG", "GET", "maxmemory")
+        server.stop()
+        assert limit["maxmemory"] == str(8 * 2**20)
 
+    def test_may_have_an_environment_of_its_own(self, tmp_path: Path) -> None:
+        """Added to what it has anyway; its leash knows nothing of it."""
+        ready = (tmp_path / "up").exists
+        command = ["sh", "-c", f"touch {tmp_path}/up; sleep 60"]
+        running = launch("sh", command, tmp_path, ready, environment={"MARLOW_MARK": "an x = y"})
+        own = psutil.Process(groups_in(tmp_path)[0]).environ()
+        leash = psutil.Process(running.process.pid).environ()
+        running.stop()
+        assert own["MARLOW_MARK"] == "an x = y"
+        assert own["PATH"] == leash["PATH"]
+        assert "MARLOW_MARK" not in leash
 
-def _alive(group: int) -> bool:
-    try:
-        os.killpg(group, 0)
-    except ProcessLookupError:
-        return False
-    return any(each.status() != psutil.STATUS_ZOMBIE for each in psutil.process_iter() if _group(each.pid) == group)
+    def test_is_stopped_and_killed_past_its_leash(self, tmp_path: Path) -> None:
+        """A signal is the server's; killed, it is gone when the call returns, and the record with it."""
+        server = EmbeddedRedis(tmp_path).start()
+        process = psutil.Process(groups_in(tmp_path)[0])
+        assert server.running.signal(signal.SIGSTOP)
+        assert wait_until(lambda: process.status() == psutil.STATUS_STOPPED, 2)
+        assert server.running.alive()
+        with pytest.raises(redis.TimeoutError):
+            server.ask("PING")
+        server.running.signal(signal.SIGCONT)
+        assert server.ask("PING")
+        server.running.kill()
+        assert not process.is_running()
+        assert not groups_in(tmp_path)
+        assert not server.running.signal(signal.SIGCONT)
 
-
-def _group(pid: int) -> int | None:
-    try:
-        return os.getpgid(pid)
-    except ProcessLookupError:
-        return None
+    def test_held_by_a_signal_is_let_go_to_stop_by_itself(self, tmp_path: Path) -> None:
+        """It hears the request to stop: what it does last is done."""
+        farewell = tmp_path / "farewell"
+        script = f"trap 'touch {farewell}; exit' TERM; touch {tmp_path}/up; while :; do sleep 0.05; done"
+        running = launch("sh", ["sh", "-c", script], tmp_path, (tmp_path / "up").exists)
+        running.signal(signal.SIGSTOP)
+        running.stop()
+        assert farewell.exists()
