@@ -1,0 +1,1 @@
+"""The simulated provider, as a process."""
