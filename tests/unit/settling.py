@@ -5,9 +5,7 @@ import pytest
 from shop.fence import raise_fence
 from shop.models import Order
 from shop.permit import Permit
-from shop.settle import (
-    FORMS,
-)
+from shop.settle import FORMS
 from tests.fakes import make_book, make_order, make_permit
 
 real_commits = pytest.mark.django_db(transaction=True, databases=["default", "journal"])
