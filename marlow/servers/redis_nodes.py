@@ -1,12 +1,11 @@
 """Independent Redis servers, as a lock by majority stands on."""
 
 from collections.abc import Collection
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from marlow.servers.faketime import SteppedClock
-from marlow.servers.launcher import free_ports
+from marlow.servers.launcher import free_ports, start_together, stop_together
 from marlow.servers.redis import EmbeddedRedis
 
 
@@ -33,17 +32,11 @@ class RedisNodes:
         if not self.servers:
             self.clocks = {number: SteppedClock(self._folder(number)) for number in self.stepping}
             self.servers = [self._node(number, port) for number, port in enumerate(free_ports(self.count))]
-        try:
-            with ThreadPoolExecutor(self.count) as starters:
-                list(starters.map(EmbeddedRedis.start, self.servers))
-        except BaseException:
-            self.stop()
-            raise
+        start_together(self.servers, EmbeddedRedis.start)
         return self
 
     def stop(self) -> None:
-        with ThreadPoolExecutor(self.count) as enders:
-            list(enders.map(EmbeddedRedis.stop, self.servers))
+        stop_together(self.servers)
 
     def _node(self, number: int, port: int) -> EmbeddedRedis:
         clock = self.clocks.get(number)

@@ -2,10 +2,11 @@
 
 import shutil
 import socket
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Self
 
-from marlow.servers.launcher import Embedded, ServerError, free_port, launch
+from marlow.servers.launcher import Embedded, ServerError
 
 INSTALL = "apt-get install zookeeper; or set LOCK_ZOOKEEPER_HOSTS to servers that run."
 JARS = Path("/usr/share/java")
@@ -40,16 +41,15 @@ def command(configuration: Path) -> list[str]:
 class EmbeddedZooKeeper(Embedded):
     """One server on loopback."""
 
-    name: str = "zookeeper"
+    name: str = field(default="zookeeper", kw_only=True)
 
     @property
     def hosts(self) -> str:
         return f"{self.address}:{self.port}"
 
-    def start(self) -> "EmbeddedZooKeeper":
+    def start(self) -> Self:
         """Start it and return once it serves. Safe after kill -9, which sessions and nodes outlive."""
-        self.port = self.port or free_port()
-        self.folder.mkdir(parents=True, exist_ok=True)
+        self._settle_in()
         settings = {
             "tickTime": TICK,
             "minSessionTimeout": SHORTEST,
@@ -63,9 +63,7 @@ class EmbeddedZooKeeper(Embedded):
         }
         configuration = self.folder / "zoo.cfg"
         configuration.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
-        run = command(configuration)
-        self.running = launch(self.name, run, self.folder, self._answers, seconds=60, urgent=self.urgent)
-        return self
+        return self._launch(command(configuration), seconds=60)
 
     def _answers(self) -> bool:
         """Whether it says in which mode it serves; before that it only says that it does not."""
