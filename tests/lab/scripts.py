@@ -19,13 +19,16 @@ def question(*names: str, of: Sequence[st.SearchStrategy[Any]] = ()) -> st.Searc
 
 
 on_redis = st.one_of(
-    question("set_if_absent", "set_or_get", "expire_if_equal", of=(key, value, ttl)),
+    question("set_if_absent", "set_or_get", of=(key, value, ttl)),
+    question("expire_if_equal", of=(key, value, ttl)),
     question("delete_if_equal", of=(key, value)),
     question("get", "delete", of=(key,)),
     st.tuples(st.just("remaining"), key),
 )
 on_nodes = st.one_of(
-    question("set_or_get", "expire_if_equal", of=(key, value, st.just("long"))),
+    question("set_or_get", of=(key, value, st.just("long"))),
+    question("set_or_get", of=(key, value, st.just("long"))),
+    question("expire_if_equal", of=(key, value, st.just("long"))),
     question("delete_if_equal", of=(key, value)),
     st.tuples(st.just("turn"), st.integers(0, 4)),
 )
@@ -46,6 +49,11 @@ on_zookeeper = st.one_of(
     question("end"),
 )
 stepping = st.tuples(st.just("strike"), st.just("step"), st.sampled_from([-20.0, -5.0, 5.0, 20.0]))
+
+
+def of(questions: st.SearchStrategy[tuple[Any, ...]]) -> st.SearchStrategy[Script]:
+    """Never a short one, of which most would come to nothing."""
+    return st.lists(questions, min_size=15, max_size=40)
 
 
 def with_waits(parts: Sequence[Script]) -> Script:

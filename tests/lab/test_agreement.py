@@ -30,6 +30,7 @@ from sweeper.locks.live.zookeeper import LiveZooKeeper
 from sweeper.locks.ports import ZooKeeper
 from sweeper.locks.zookeeper import parent_of
 from tests.fakes import WEDNESDAY
+from tests.lab import scripts
 from tests.lab.scripts import BOXES, LEASES, on_etcd, on_nodes, on_redis, on_zookeeper, stepping, with_waits
 from tests.lab.sides import EtcdSide, NodesSide, RedisSide, Script, ZooKeeperSide, demand_agreement, end_session, step
 from tests.lab.tempo import LONG, Passing, Standing, Tempo, WholeSeconds
@@ -42,13 +43,13 @@ PREFIXES = (f"agreement-{number}-" for number in count(1))  # a script's keys ar
 
 
 def every(
-    scripts: st.SearchStrategy[Script], examples: int, play: Callable[[Script], None], shrink: bool = True
+    generated: st.SearchStrategy[Script], examples: int, play: Callable[[Script], None], shrink: bool = True
 ) -> None:
     """Play so many, the same ones in every run. Those that take real time are not shrunk."""
     phases = [Phase.generate, Phase.shrink] if shrink else [Phase.generate]
 
     @settings(max_examples=examples, derandomize=True, database=None, deadline=None, phases=phases)
-    @given(scripts)
+    @given(generated)
     def playing(script: Script) -> None:
         play(script)
 
@@ -72,15 +73,14 @@ class TestRedis:
 
     def test_answers_alike(self, real: Callable[..., RedisSide]) -> None:
         """Any box, any key, any value."""
-        scripts = st.lists(on_redis, max_size=30)
-        every(scripts, 150, lambda script: demand_agreement(script, PATIENT, real, virtual_redis))
+        every(scripts.of(on_redis), 100, lambda script: demand_agreement(script, PATIENT, real, virtual_redis))
 
     def test_lets_keys_go_alike(self, real: Callable[..., RedisSide]) -> None:
         """Before a ttl is over and after it, renewed or not."""
-        parts = st.lists(st.lists(on_redis, min_size=1, max_size=10), min_size=2, max_size=4)
+        parts = st.lists(st.lists(on_redis, min_size=4, max_size=10), min_size=3, max_size=4)
         every(
             parts.map(with_waits),
-            25,
+            15,
             lambda script: demand_agreement(script, QUICK, real, virtual_redis),
             shrink=False,
         )
@@ -91,7 +91,6 @@ class TestRedis:
             faketime.library()
         except ServerError as missing:
             pytest.skip(str(missing))
-        scripts = st.lists(on_redis | stepping, max_size=25)
         server = RedisNodes(tmp_path, count=1, stepping=[0]).start()
 
         def real(time: Passing) -> RedisSide:
@@ -99,7 +98,11 @@ class TestRedis:
 
         try:
             with ExitStack() as open_ones:
-                every(scripts, 100, lambda script: demand_agreement(script, PATIENT, real, virtual_redis))
+                every(
+                    scripts.of(on_redis | stepping),
+                    100,
+                    lambda script: demand_agreement(script, PATIENT, real, virtual_redis),
+                )
         finally:
             server.stop()
 
@@ -143,8 +146,7 @@ def test_five_redises_answer_alike(five: Five, nodes: Callable[..., Any]) -> Non
         return NodesSide([port] * 2, time, "", lambda at: servers[at].stop(), lambda at: servers[at].start())
 
     two_boxes = on_nodes.map(lambda asked: asked if asked[0] == "turn" else (asked[0], asked[1] % 2, *asked[2:]))
-    scripts = st.lists(two_boxes, max_size=20)
-    every(scripts, 25, lambda script: demand_agreement(script, PATIENT, real, virtual), shrink=False)
+    every(scripts.of(two_boxes), 12, lambda script: demand_agreement(script, PATIENT, real, virtual), shrink=False)
 
 
 @pytest.mark.xdist_group("locks on etcd")
@@ -162,7 +164,7 @@ class TestEtcd:
 
     def test_answers_alike(self, demand: Callable[..., None]) -> None:
         """Any box, lease and key; every revision as far from the first."""
-        every(st.lists(on_etcd, max_size=25), 60, demand)
+        every(scripts.of(on_etcd), 30, demand)
 
     def test_lets_leases_go_alike(self, demand: Callable[..., None]) -> None:
         """With their keys, at a revision; kept alive they stay, and a second that was begun is a whole one."""
@@ -182,8 +184,12 @@ class TestZooKeeper:
             boxes = [LiveZooKeeper(zookeeper_hosts, RealClock(), LONG) for _ in range(BOXES)]
             return ZooKeeperSide(boxes, time, next(PREFIXES), expire)
 
-        scripts = st.lists(on_zookeeper, max_size=20)
-        every(scripts, 40, lambda script: demand_agreement(script, PATIENT, real, virtual_zookeeper), shrink=False)
+        every(
+            scripts.of(on_zookeeper),
+            30,
+            lambda script: demand_agreement(script, PATIENT, real, virtual_zookeeper),
+            shrink=False,
+        )
 
     def test_lets_a_dead_box_go_alike(self, zookeeper_hosts: str) -> None:
         """Its node stays for a while, and goes with its session; who is alive keeps his through a longer while."""

@@ -122,8 +122,28 @@ class TestAZooKeeperSession:
         clock.advance(10)
         zookeeper.keep_alive(session)
 
+    def test_that_ended_before_the_server_did_stays_over(
+        self, clock: StandingClock, zookeeper: ZooKeeper, etcd: Etcd
+    ) -> None:
+        """Though nobody had asked; and so with etcd's leases."""
+        session, lease = zookeeper.open(10), etcd.grant(10)
+        clock.advance(11)
+        for server in (zookeeper, etcd):
+            server.stop()
+            server.start()
+        with pytest.raises(SessionOver):
+            zookeeper.keep_alive(session)
+        assert not etcd.keep_alive(lease)
+
 
 class TestAZooKeeperNode:
+    def test_is_a_child_of_its_parent_alone(self, zookeeper: ZooKeeper) -> None:
+        """Parents are made on the way, and stay when there is nothing left below them."""
+        session, witness = zookeeper.open(10), zookeeper.open(10)
+        zookeeper.create(session, "/a/b/n-", "v")
+        zookeeper.close(session)
+        assert [zookeeper.children(witness, path) for path in ("/", "/a", "/a/b", "/c")] == [["a"], ["b"], [], []]
+
     def test_s_number_begins_anew_with_its_parent_and_its_czxid_does_not(self, zookeeper: ZooKeeper) -> None:
         """Numbers are never used twice under one parent; deleting it starts them over."""
         session = zookeeper.open(10)

@@ -42,6 +42,7 @@ class Machine(ABC):
         self.up = True
 
     def stop(self) -> None:
+        """From now on nothing runs out here, or goes on in any other way."""
         self._expire()
         self.up = False
 

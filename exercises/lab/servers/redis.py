@@ -92,10 +92,9 @@ class VirtualRedis(Machine):
         return super().time() + self._offset
 
     def step(self, seconds: float) -> None:
-        """Set the clock forward, or back."""
+        """Set the clock forward, or back. What was over by then is gone."""
         self._expire()
         self._offset += round(seconds * 1000)
-        self._expire()
 
     def add_replica(self, offset: float = 0.0) -> None:
         """With everything that is here now. `offset`: how far ahead its clock is, in seconds."""
