@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from marlow.clock import RealClock, monotonic, real_sleep, wait_until
+from marlow.clock import monotonic, real_sleep, wait_until
 from marlow.servers.redis import EmbeddedRedis
 from sweeper.locks.base import Released
 from sweeper.locks.live import Addresses, LiveRedisNodes, open_ports
-from sweeper.locks.ports import LockUnavailable, Ports
+from sweeper.locks.ports import LockUnavailable
 from sweeper.locks.redlock import Redlock
 from tests.servers.five import AMPLE, KEY, Fast, Five, leased, over
 from tests.servers.scripted import OLD, Scripted
@@ -172,18 +172,12 @@ class TestTheConnections:
         assert mine.set_or_get("parent", "mine", 60) == ["p"] * 5
 
     def test_are_opened_for_a_run_and_closed_behind_it(self, five: Five, nodes: Make) -> None:
-        """Live ports of this lock have them, and a box without addresses is told which setting names them."""
+        """Live ports of this lock have them."""
         plain = over(nodes())
         with open_ports("redlock", plain, Addresses(redlock=tuple(five.urls)), 60) as opened:
             opened.nodes.delete_if_equal(KEY, "x")
             assert clients(five) == [2] * 5
         assert wait_until(lambda: clients(five) == [1] * 5, 5)
-        bare = Ports(clock=RealClock(), box="box-b", run="run", every=120, new_value=str)
-        with (
-            open_ports("redlock", bare, Addresses(), 60) as opened,
-            pytest.raises(LockUnavailable, match="REDLOCK_URLS"),
-        ):
-            Redlock(opened).acquire("sweeper", 60)
 
 
 def demand_one_timeout(lock: Redlock) -> None:

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 
 from sweeper.locks.live.nodes import LiveRedisNodes
@@ -33,37 +33,27 @@ class Addresses:
 @contextmanager
 def open_ports(server: str, plain: Ports, at: Addresses, ttl: float) -> Iterator[Ports]:
     """These ports with what a lock standing on `server` needs: its `Lock.server`. `ttl` is the lease's (virtual
-    seconds), for the servers whose sessions have one. Raises LockUnavailable.
+    seconds), for the servers whose sessions have one. Raises LockUnavailable. A server without an address is left
+    absent, and whoever asks it learns which setting names one.
     """
     plain = replace(plain, postgres=LivePostgres(), spawn=spawning(plain.clock))
     match server:
-        case "redis":
-            redis = LiveRedis(at.redis, plain.clock)
-            try:
+        case "redis" if at.redis:
+            with closing(LiveRedis(at.redis, plain.clock)) as redis:
                 yield replace(plain, redis=redis)
-            finally:
-                redis.close()
         case "redlock" if at.redlock:
-            nodes = LiveRedisNodes(at.redlock, plain.clock, at.redlock_timeout)
-            try:
+            with closing(LiveRedisNodes(at.redlock, plain.clock, at.redlock_timeout)) as nodes:
                 yield replace(plain, nodes=nodes)
-            finally:
-                nodes.close()
-        case "etcd":
-            from sweeper.locks.live.etcd import LiveEtcd
+        case "etcd" if at.etcd:
+            from sweeper.locks.live.etcd import LiveEtcd  # here, for only who uses it should wait for its client
 
-            etcd = LiveEtcd(at.etcd, plain.clock, timeout=min(1.0, plain.clock.real(ttl) / 6))
-            try:
+            timeout = min(1.0, plain.clock.real(ttl) / 6)
+            with closing(LiveEtcd(at.etcd, plain.clock, timeout)) as etcd:
                 yield replace(plain, etcd=etcd)
-            finally:
-                etcd.close()
-        case "zookeeper":
-            from sweeper.locks.live.zookeeper import LiveZooKeeper
+        case "zookeeper" if at.zookeeper:
+            from sweeper.locks.live.zookeeper import LiveZooKeeper  # likewise
 
-            zookeeper = LiveZooKeeper(at.zookeeper, plain.clock, ttl)
-            try:
+            with closing(LiveZooKeeper(at.zookeeper, plain.clock, ttl)) as zookeeper:
                 yield replace(plain, zookeeper=zookeeper)
-            finally:
-                zookeeper.close()
         case _:
             yield plain

@@ -8,21 +8,23 @@ from pathlib import Path
 import pytest
 from django.db import connections
 
-from marlow.clock import StandingClock, wait_until
+from marlow.clock import RealClock, StandingClock, wait_until
 from marlow.servers.etcd import EmbeddedEtcd
 from marlow.servers.launcher import Embedded
 from marlow.servers.postgres import EmbeddedPostgres
 from marlow.servers.redis import EmbeddedRedis
 from marlow.servers.redis_nodes import RedisNodes
 from marlow.servers.zookeeper import EmbeddedZooKeeper
+from sweeper.locks import build
 from sweeper.locks.base import Lock, Refusal, Released
-from sweeper.locks.ports import LockUnavailable
+from sweeper.locks.live import Addresses, open_ports
+from sweeper.locks.ports import LockUnavailable, Ports
 from sweeper.models import JobRun
 from tests.fakes import WEDNESDAY
 from tests.servers.conformance.boxes import TTL, Boxes
 from tests.servers.conformance.processes import EVERY
 from tests.servers.conformance.stands import OnEtcd, OnPostgres, OnRedis, OnRedlock, OnZooKeeper, Stand
-from tests.servers.conformance.strategies import Strategy, leased, minting, refusing
+from tests.servers.conformance.strategies import Strategy, leased, minting, refusing, strategies
 
 MARGIN = 30.0  # real seconds for a client to find its server again
 
@@ -84,6 +86,12 @@ OWN: dict[str, Callable[[Path], Own]] = {
     "redlock": redlock,
     "etcd": etcd,
     "zookeeper": zookeeper,
+}
+SETTINGS = {
+    "redis": "LOCK_REDIS_URL",
+    "redlock": "LOCK_REDLOCK_URLS",
+    "etcd": "LOCK_ETCD_URLS",
+    "zookeeper": "LOCK_ZOOKEEPER_HOSTS",
 }
 INSTALLED = {"etcd": "etcd_urls", "zookeeper": "zookeeper_hosts"}  # what skips where it is not
 
@@ -169,3 +177,13 @@ def test_a_server_that_was_restarted_remembers_who_holds_and_counts_on(
     assert second.token is not None
     assert second.token > first.token
     second.release()
+
+
+@strategies(lambda strategy: strategy.server in SETTINGS)
+def test_a_box_without_an_address_is_told_which_setting_names_one(strategy: Strategy) -> None:
+    """Instead of what a client library makes of an empty one."""
+    plain = Ports(clock=RealClock(), box="box-b", run="run", every=EVERY, new_value=str)
+    with open_ports(strategy.server, plain, Addresses(), TTL) as ports:
+        lock = build(strategy.name, ports)
+        with pytest.raises(LockUnavailable, match=f"set {SETTINGS[strategy.server]}"):
+            lock.acquire("sweeper", TTL)
