@@ -2,6 +2,7 @@
 
 python -m exercises.proof box
 python -m exercises.proof lane FOLDER PORT [HOST]
+python -m exercises.proof keep BATCH
 """
 
 import sys

@@ -52,6 +52,7 @@ class Outcome:
 APART = Outcome(REFUSED)  # the second box is refused until the first has ended
 TURNS = Outcome(LET_IN)  # it is let in and nothing comes of it: the first writes no more, or another row
 MET = Outcome(LET_IN, phantom=1)  # both believe that they hold the lock, and both write
+TURNS_AND_DELETED = Outcome(LET_IN, foreign_deletes=1)  # and the first deletes the second's key all the same
 MET_AND_DELETED = Outcome(LET_IN, phantom=1, foreign_deletes=1)  # and the first deletes the second's key
 
 LEASED = ("redis-token", "redlock")
@@ -139,7 +140,7 @@ ABOUT: dict[str, str] = {
 }
 # With stop-on-lost-lease a run that overruns ends by its own clock and writes nothing; a pause it can't know of.
 STOPPING = {
-    "overrun": dict.fromkeys(("redis-naive", *LEASED), TURNS),
+    "overrun": {"redis-naive": TURNS_AND_DELETED, **dict.fromkeys(LEASED, TURNS)},
     "pause": dict.fromkeys((*LEASED, *CONSENSUS), MET),
 }
 # Where the first box never writes again, one form shows all there is.
@@ -178,8 +179,6 @@ def _cell(lock: str, fault: str, settle: str, outcome: Outcome, stop: bool = Fal
         "foreign_deletes": outcome.foreign_deletes,
         "stale": stale,
     }
-    if stop and outcome is TURNS:
-        expected["foreign_deletes"] = 1 if lock == "redis-naive" else 0
     if fault in ("kill", "power-loss"):
         expected["settled"] = 1
     if fault == "pooler":

@@ -13,7 +13,7 @@ from django.db import connections
 
 from marlow.clock import wait_until
 
-SPACE = 7283  # of advisory locks with two keys, which never meet those with one
+SPACE = 7283  # of advisory locks with two keys, which never meet those with one; the trigger below says it too
 HANG = """
     create table if not exists proof_gate (id int primary key, box text not null, kind text not null);
     create or replace function proof_gate() returns trigger language plpgsql as $$

@@ -56,7 +56,7 @@ class Lane:
     def __enter__(self) -> "Lane":
         call_command("migrate", verbosity=0)
         hang_gates()
-        self.closing.callback(lambda: self.postgres.stop())  # if it is ours by now: a cell may have restarted it
+        self.closing.callback(self.postgres.stop)  # if it is ours by now: a cell may have restarted it
         self._start_provider()
         return self
 

@@ -144,7 +144,7 @@ def pooler(director: Director, places: Places) -> None:
         pooled.tell(director.settings, open=True)
         director.seen["starts"] = "error" not in pooled.answer()
         with gates(("box-pooled", Kind.SETTLING)) as (gate,):
-            pooled.tell({**director.settings, "MARLOW_BOX": "box-pooled"})
+            pooled.tell(director.settings)
             _demand(gate)
             with places.next_in_line(gate.open):
                 pooled.answer()

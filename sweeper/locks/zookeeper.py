@@ -41,7 +41,8 @@ class ZooKeeperLock(Lock):
     The session is kept alive by its client's own heartbeats, so a long run keeps its lock. It ends by the ensemble's
     clock: a holder that is killed keeps the others out for the session's timeout, which is the ttl, within the bounds
     that the servers set. Here the session is watched: kazoo's own lock goes on saying that it is held after the
-    session was lost. Two boxes that try in the same moment may both be refused, each by the other's node.
+    session was lost. Whoever is refused stands there for a moment too, and a box that comes just then is refused by
+    that one's node, although the holder may have left meanwhile.
 
     Broken by a pause of the holder past that timeout: the session ends, the next box is granted the lock, and the
     first one wakes up in the middle of a write. A write that is on its way already is stopped by nothing but the

@@ -32,9 +32,8 @@ class LivePostgres:
             row: tuple[Any, ...] | None = self._cursor(connection.connection).execute(sql, params).fetchone()
             return row
         except (DatabaseError, InterfaceError, psycopg.Error) as error:
-            connection.errors_occurred = (
-                True  # as Django notes it: the session is to be tried before it is used again
-            )
+            # As Django notes it: the session is to be tried before it is used again.
+            connection.errors_occurred = True
             raise LockUnavailable(f"Postgres did not answer: {error}") from error
 
     def _cursor(self, session: Any) -> Any:
