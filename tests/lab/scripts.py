@@ -43,7 +43,7 @@ on_zookeeper = st.one_of(
     question("create", of=(key, value)),
     question("create", of=(key, value)),
     question("create_below", of=(node, value)),
-    question("children", "delete_parent", of=(key,)),
+    question("children", "get_parent", "delete_parent", of=(key,)),
     question("get", "delete", of=(node,)),
     question("session"),
     question("end"),

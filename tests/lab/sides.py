@@ -199,6 +199,9 @@ class ZooKeeperSide(Side):
     def delete_parent(self, box: int, parent: str) -> bool:
         return self.boxes[box].delete(self.prefix + parent)
 
+    def get_parent(self, box: int, parent: str) -> str | None:
+        return self.boxes[box].get(self.prefix + parent)
+
     def session(self, box: int) -> str:
         return self._alias(self.boxes[box].session())
 

@@ -51,7 +51,7 @@ class TestAFailover:
     def test_loses_alike_what_was_not_shipped(self, pair: RedisPair, virtual: VirtualRedis) -> None:
         """A key that was set is gone, one that was deleted is back, and another box's answer is yes."""
         with closing(LiveRedis(pair.url, RealClock())) as master:
-            set_three(master)
+            prepare(master)
             pair.master.ask("WAIT", "1", str(1000 * SECONDS))
             pair.hold_back()
             acknowledged = go_on(master)
@@ -59,17 +59,17 @@ class TestAFailover:
         with closing(LiveRedis(pair.url, RealClock())) as promoted:
             told = acknowledged, look_around(promoted)
         port = RedisPort(virtual, step)
-        set_three(port)
+        prepare(port)
         virtual.replicate()
         assert (go_on(port), (virtual.fail_over(), look_around(port))[1]) == told
-        assert told == ([None, True, True], ["v", "v", None, None])
+        assert told == ([None, True, True], ["v", "v", None, None, None])
 
     def test_to_a_replica_of_a_master_that_began_anew_finds_nothing(
         self, pair: RedisPair, virtual: VirtualRedis
     ) -> None:
         """The replica takes the empty master's word for it."""
         with closing(LiveRedis(pair.url, RealClock())) as master:
-            set_three(master)
+            prepare(master)
             pair.master.ask("WAIT", "1", str(1000 * SECONDS))
         kill(pair.master)
         pair.master.start()
@@ -79,7 +79,7 @@ class TestAFailover:
         with closing(LiveRedis(pair.url, RealClock())) as promoted:
             told = look_around(promoted)
         port = RedisPort(virtual, step)
-        set_three(port)
+        prepare(port)
         virtual.replicate()
         virtual.stop()
         virtual.start()
@@ -88,9 +88,11 @@ class TestAFailover:
         assert look_around(port) == told
 
 
-def set_three(redis: Port) -> None:
-    for key in ("kept", "deleted", "renewed"):
+def prepare(redis: Port) -> None:
+    """Three are there, and a fourth no more."""
+    for key in ("kept", "deleted", "renewed", "over"):
         assert redis.set_if_absent(key, "v", LONG)
+    assert redis.delete("over")
 
 
 def go_on(redis: Port) -> list[object]:
@@ -99,7 +101,7 @@ def go_on(redis: Port) -> list[object]:
 
 
 def look_around(redis: Port) -> list[object]:
-    return [redis.get("kept"), redis.get("deleted"), redis.get("late"), redis.set_or_get("lock", "w", LONG)]
+    return [*map(redis.get, ("kept", "deleted", "over", "late")), redis.set_or_get("late", "w", LONG)]
 
 
 class TestEtcdBegunAnew:
