@@ -53,26 +53,29 @@ class Database:
         if self.monitor is None:
             address = {**connection.info.get_parameters(), "password": self.described.get("PASSWORD", "")}
             self.monitor = Monitor(make_conninfo(**address))
-        connection.monitor = self.monitor
+        session.monitor = connection.monitor = self.monitor
         return session
 
     def tidy(self) -> None:
         """After a run: nobody's transaction is open, nobody holds a lock, and a session that was lost is let go."""
         for name, session in list(self.sessions.items()):
             connection = session.connection
-            if connection is None or connection.closed or not _rolled_back(connection, self.tidying):
+            fit = connection is not None and not (connection.closed or session.errors_occurred)
+            if not fit or not _rolled_back(connection, self.tidying):
+                self.lose(name)  # a backend whose client has gone may go on for a while, with all its locks
                 _drop(session)
                 del self.sessions[name]
                 continue
             session.in_atomic_block, session.savepoint_ids, session.needs_rollback = False, [], False
             session.run_on_commit.clear()
+            connection.unknown = None
             session.set_autocommit(True)
 
     def lose(self, name: str) -> None:
         """End this fibre's session at the server, which rolls back and frees its locks; its next step says so."""
         session = self.sessions.get(name)
         if session is not None and session.connection is not None and self.monitor is not None:
-            self.monitor.end(session.connection.info.backend_pid)
+            self.monitor.end(session.connection.pgconn.backend_pid)
 
     def close(self) -> None:
         for session in self.sessions.values():
@@ -109,7 +112,7 @@ def _rolled_back(connection: Any, tidying: str) -> bool:
     try:
         connection.rollback()
         connection.execute(tidying)
-        connection.rollback() if not connection.autocommit else None
+        connection.commit()
     except Exception:
         return False
     return True

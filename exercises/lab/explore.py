@@ -48,7 +48,10 @@ class _Following:
             if option.who == node.chosen:
                 self.last = option.who
                 return place
-        raise LabError(f"{node.chosen} could go on here before, and can't now: something here reads time or chance.")
+        raise LabError(
+            f"At step {self.depth - 1} {node.chosen} could go on before, and now there are only "
+            f"{', '.join(option.who for option in options)}: something here reads time or chance by itself."
+        )
 
     def _node(self, options: Sequence[Option]) -> Node:
         sleeping = _asleep_behind(self.nodes[-1]) if self.nodes else {}

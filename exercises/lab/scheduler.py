@@ -144,7 +144,7 @@ class Scheduler:
     def _see_who_is_free(self) -> None:
         for fibre in self.fibres:
             if fibre.state is State.BLOCKED and fibre.waiting is not None and fibre.waiting.arrived():
-                fibre.state, fibre.freed_by = State.READY, len(self.taken) - 1
+                fibre.state, fibre.freed_by = State.READY, len(self.taken) - 1 if self.taken else None
 
     def _break_a_deadlock(self) -> bool:
         """The victim is whoever closed the circle. Postgres would choose by its own clock, which is nobody's here."""

@@ -3,21 +3,23 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from django.db import connection
 
 from exercises.friday import sell_and_count
 from exercises.lab.database import Database
+from exercises.lab.policies import FirstCome
 from exercises.lab.scheduler import Policy, Scheduler, Taken
 from exercises.scenarios import wednesday
 from exercises.scenarios.boxes import Box, Servers, Setting
 from marlow.clock import StandingClock
-from shop.models import Order
+from shop.settle import FORMS
 from sweeper import verdict
 from sweeper.events import Event
 from sweeper.journal import Memory
+from sweeper.locks import LOCKS
 
 # Box A's messages come just after box B's: B's key is alive at its deadline, and gone one millisecond later.
 BEHIND = timedelta(milliseconds=1)
@@ -39,13 +41,6 @@ class Outcome:
     events: list[Event]
     taken: list[Taken]
     errors: dict[str, str]  # of the runs that died, by their names
-
-
-class FirstCome:
-    """Who was started first goes first, until it waits."""
-
-    def choose(self, options: Any) -> int:
-        return 0
 
 
 def play(database: Database, setting: Setting, policy: Policy | None = None, *, friday: bool = True) -> Outcome:
@@ -100,7 +95,11 @@ def clear() -> None:
         cursor.execute(CLEAR)
 
 
-def rows_settled(reference: str) -> list[tuple[datetime, str]]:
-    """When this order was settled, and by whose run."""
-    order = Order.objects.get(reference=reference)
-    return list(order.settlements.order_by("at", "id").values_list("at", "box"))
+def pairs() -> list[tuple[str, str]]:
+    """Every lock with every form of settling that goes with it."""
+    return [
+        (lock, settle)
+        for lock, strategy in LOCKS.items()
+        for settle, form in FORMS.items()
+        if strategy.mints_token or not form.fenced
+    ]

@@ -6,7 +6,7 @@ from typing import Any
 import psycopg
 from django.db.backends.postgresql import base
 
-from exercises.lab.connection import LabConnection
+from exercises.lab.connection import LabConnection, Monitor
 
 Cursor: Any = base.Cursor  # the stubs know psycopg2's alone
 
@@ -24,6 +24,13 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     # What the backend uses of the driver's module: its errors, and `connect`.
     Database: Any = SimpleNamespace(**{**vars(psycopg), "connect": LabConnection.connect})
+
+    monitor: Monitor | None = None  # of every connection this one opens, a second one included
+
+    def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
+        connection = super().get_new_connection(conn_params)
+        connection.monitor = self.monitor
+        return connection
 
     def get_connection_params(self) -> dict[str, Any]:
         return {**super().get_connection_params(), "cursor_factory": LabCursor}

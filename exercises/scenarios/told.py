@@ -1,0 +1,112 @@
+"""What the laboratory has to say, on a terminal."""
+
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+from exercises.scenarios.exploration import Found
+from marlow.clock import monotonic
+from shop.words import count
+from sweeper.events import Event, Kind
+from sweeper.telling import clock, tell
+from sweeper.verdict import foreign_deletes
+
+EVERY = 200  # runs between two lines of progress, where there is no terminal
+COUNTS = ("phantom", "lost", "double_settles", "foreign_deletes", "overlaps")
+
+
+def timeline(events: Sequence[dict[str, Any]]) -> Table:
+    """A column a box, a line an event; what went wrong is said in words, and stands out besides."""
+    read = [_event(told) for told in events]
+    foreign = {id(event) for event in foreign_deletes(read)}
+    settled: dict[str, int] = {}
+    boxes = sorted({event.box for event in read})
+    table = Table("time", *boxes, box=None, padding=(0, 2, 0, 0))
+    for told, event in zip(events, read, strict=True):
+        twice = ""
+        if event.kind is Kind.SETTLED:
+            settled[event.order] = settled.get(event.order, 0) + 1
+            twice = " (AGAIN)" if settled[event.order] > 1 else ""
+        row = f"{event.order}: " if event.order else ""
+        words = f"{told['run'].rpartition('/')[2][:4]} {row}{tell(event, id(event) in foreign)}{twice}"
+        style = "bold red" if twice or id(event) in foreign else ""
+        table.add_row(clock(event.at), *(Text(words, style) if event.box == box else "" for box in boxes))
+    return table
+
+
+def _event(told: dict[str, Any]) -> Event:
+    known = {"at", "box", "run", "kind", "order", "answer", "token"}
+    return Event(
+        at=datetime.fromisoformat(told["at"]),
+        box=told["box"],
+        run=uuid.uuid5(uuid.NAMESPACE_OID, told["run"]),
+        kind=Kind(told["kind"]),
+        order=told.get("order", ""),
+        answer=told.get("answer", ""),
+        token=told.get("token"),
+        data={name: value for name, value in told.items() if name not in known},
+    )
+
+
+def verdict(told: dict[str, Any]) -> str:
+    counts = ", ".join(f"{name.replace('_', ' ')} {told[name]}" for name in COUNTS)
+    return f"{told['lock']} + {told['settle']}: {counts}"
+
+
+def wrong(sentences: Sequence[str]) -> str:
+    return "Wrong: " + "; ".join(sentences) + "." if sentences else "Nothing is wrong at the end of it."
+
+
+def matrix(rows: Sequence[dict[str, Any]]) -> Table:
+    table = Table("lock", "settle", *(name.replace("_", " ") for name in COUNTS))
+    for row in rows:
+        style = "red" if row["phantom"] or row["lost"] else ""
+        table.add_row(row["lock"], row["settle"], *(Text(str(row[name]), style) for name in COUNTS))
+    return table
+
+
+def report(found: Found) -> str:
+    bounds = found.told_bounds()
+    within = ", ".join(
+        f"{name} {value}" for name, value in bounds.items() if name not in ("menu", "stopped") and value
+    )
+    lines = [f"{found.schedules} schedules in {found.seconds:.1f} s, up to {found.depth} steps long; {within}."]
+    if bounds["menu"]:
+        lines.append(f"Faults tried, after every step of every box: {', '.join(bounds['menu'])}.")
+    if found.exhausted:
+        lines.append("Exhausted: there is no other order within these bounds.")
+    else:
+        lines.append(f"Bounded, not exhausted: {found.stopped or 'this policy leaves orders out'}.")
+    for what, number in found.failures.items():
+        lines.append(f"{count(number, 'schedule')}: {'; '.join(what)}.")
+    if not found.failures:
+        lines.append("Nothing went wrong in any of them.")
+    if found.shortest:
+        lines += ["", "The shortest that fails:", f"  manage.py replay '{found.shortest[0]}'"]
+    return "\n".join(lines)
+
+
+@contextmanager
+def progress(console: Console) -> Iterator[Callable[[Found], None]]:
+    """Schedules done, depth and rate, as they come."""
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("starting", total=None)
+
+        def say(found: Found) -> None:
+            rate = found.schedules / max(monotonic() - found.began, 0.001)
+            words = (
+                f"{found.schedules} schedules, {found.plans} sets of faults, {found.depth} steps, {rate:.0f} a second"
+            )
+            bar.update(task, description=words)
+            if not console.is_terminal and found.schedules % EVERY == 0:
+                console.print(words)
+
+        yield say

@@ -1,0 +1,123 @@
+"""`manage.py lab`: the Wednesday in virtual time, the lock table, and every order in which two boxes can meet."""
+
+import json
+import sys
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from rich.console import Console
+
+from exercises.lab.database import Database
+from exercises.lab.scheduler import LabError
+from exercises.scenarios import told
+from exercises.scenarios.boxes import Setting
+from exercises.scenarios.corner import Corner
+from exercises.scenarios.exploration import POLICIES, Bounds, Exploration
+from exercises.scenarios.replay import pairs, play
+from exercises.scenarios.room import laboratory
+from exercises.stage import NotAStage
+from exercises.wrong_fences import WRONG_FENCES
+from marlow.servers.launcher import ServerError
+from shop.settle import FORMS
+from sweeper.locks import LOCKS
+
+
+class Command(BaseCommand):
+    help = "The laboratory: the shop's own code on a real Postgres, in virtual time, in every order."
+    requires_system_checks = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        doors = parser.add_subparsers(dest="door", required=True, metavar="wednesday | matrix | explore")
+        wednesday = doors.add_parser("wednesday", help="the evening from 21:50:00, to the second")
+        matrix = doors.add_parser("matrix", help="the Wednesday under every lock and form of settling")
+        explore = doors.add_parser(
+            "explore", help="every order in which boxes can meet; exit status 1 where one is wrong"
+        )
+        for door in (wednesday, explore):
+            door.add_argument("--lock", choices=LOCKS, default="redis-naive")
+            door.add_argument("--settle", choices=[*FORMS, *WRONG_FENCES], default="unguarded")
+            door.add_argument("--question", choices=["lookup", "cancel"], default="lookup")
+            door.add_argument("--stop-on-lost-lease", action="store_true")
+            door.add_argument("--renew", action="store_true", help="renew the lease beside the run, where it can be")
+        for door in (wednesday, matrix, explore):
+            door.add_argument("--json", action="store_true", help="the result on the last line of stdout")
+        explore.add_argument("--boxes", type=_positive, default=2)
+        explore.add_argument("--orders", type=_positive, default=2)
+        explore.add_argument("--messages", type=_positive, default=1, help="runs a box, a lease apart")
+        explore.add_argument("--faults", type=int, choices=(0, 1, 2), default=0, help="at most so many in one run")
+        explore.add_argument("--latency", type=float, default=0.0, help="of an answer (virtual seconds, at most 10)")
+        explore.add_argument("--lease", type=float, default=120.0, help="and schedule, in virtual seconds")
+        explore.add_argument("--policy", choices=POLICIES, default="all")
+        explore.add_argument("--preemptions", type=int, help="at most so many, for --policy plain")
+        explore.add_argument("--schedules", type=_positive, help="stop after so many")
+        explore.add_argument("--seconds", type=float, help="stop after so long (real)")
+        explore.add_argument("--seed", type=int, default=1, help="of the policies random and pct")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        console = Console(stderr=options["json"])
+        try:
+            with laboratory() as database:
+                result, status = getattr(self, options["door"])(database, console, options)
+        except (ServerError, NotAStage, LabError) as error:
+            raise CommandError(str(error)) from error
+        if options["json"]:
+            self.stdout.write(json.dumps(result))
+        sys.exit(status)
+
+    def wednesday(self, database: Database, console: Console, options: dict[str, Any]) -> tuple[Any, int]:
+        setting = _setting(options)
+        if reason := refused(setting):
+            raise CommandError(reason)
+        outcome = play(database, setting)
+        console.print(told.timeline(outcome.verdict["events"]))
+        console.print(told.verdict(outcome.verdict))
+        return outcome.verdict, 0
+
+    def matrix(self, database: Database, console: Console, options: dict[str, Any]) -> tuple[Any, int]:
+        rows = [play(database, Setting(lock=lock, settle=settle)).verdict for lock, settle in pairs()]
+        console.print(told.matrix(rows))
+        return [{name: value for name, value in row.items() if name != "events"} for row in rows], 0
+
+    def explore(self, database: Database, console: Console, options: dict[str, Any]) -> tuple[Any, int]:
+        setting = _setting(options, ttl=options["lease"], every=options["lease"])
+        if reason := refused(setting):
+            raise CommandError(reason)
+        corner = Corner(setting, options["boxes"], options["orders"], options["messages"], options["latency"])
+        bounds = Bounds(
+            options["faults"],
+            options["policy"],
+            options["preemptions"],
+            options["schedules"],
+            options["seconds"],
+            options["seed"],
+        )
+        with told.progress(console) as progress:
+            found = Exploration(database, corner, bounds, progress).go()
+        console.print(told.report(found))
+        return found.as_json(), int(bool(found.failures))
+
+
+def refused(setting: Setting) -> str:
+    """Why this lock and this form can't go together; empty where they can."""
+    if setting.form.fenced and not LOCKS[setting.lock].mints_token:
+        return f"{setting.settle} needs a token, and {setting.lock} mints none: take slot, etcd or zookeeper."
+    return ""
+
+
+def _setting(options: dict[str, Any], **more: Any) -> Setting:
+    return Setting(
+        lock=options["lock"],
+        settle=options["settle"],
+        question=options["question"],
+        stop_on_lost_lease=options["stop_on_lost_lease"],
+        renew=options["renew"],
+        **more,
+    )
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if not 1 <= number <= 1_000_000:
+        raise ValueError
+    return number
