@@ -63,21 +63,30 @@ def as_event(row: models.Event) -> Event:
 
 def read(*, lock: str, settle: str, question: str, schedule: str | None = None) -> dict[str, Any]:
     """The verdict on the shop as it stands: the database for copies and rows, the journal for the runs."""
-    return on(journal(), lock=lock, settle=settle, question=question, schedule=schedule)
+    return on(journal(), counted(), lock=lock, settle=settle, question=question, schedule=schedule)
+
+
+def counted() -> dict[str, int]:
+    """What the database has to say: copies made up or lost, and rows settled twice."""
+    copies = totals()
+    return {"phantom": copies.phantom, "lost": copies.lost, "double_settles": double_settles()}
 
 
 def on(
-    events: Sequence[Event], *, lock: str, settle: str, question: str, schedule: str | None = None
+    events: Sequence[Event],
+    shop: dict[str, int],
+    *,
+    lock: str,
+    settle: str,
+    question: str,
+    schedule: str | None = None,
 ) -> dict[str, Any]:
-    """The same, with the journal at hand: in the laboratory it is memory."""
-    copies = totals()
+    """The same, with the journal and `counted` at hand: in the laboratory the journal is memory."""
     return {
         "lock": lock,
         "settle": settle,
         "question": question,
-        "phantom": copies.phantom,
-        "lost": copies.lost,
-        "double_settles": double_settles(),
+        **shop,
         "foreign_deletes": len(foreign_deletes(events)),
         "overlaps": len(overlaps(events)),
         "events": [event.as_json() for event in events],

@@ -41,6 +41,11 @@ class Setting:
     pending_for: float = 120.0
 
     @property
+    def named(self) -> dict[str, str]:
+        """As a verdict names it."""
+        return {"lock": self.lock, "settle": self.settle, "question": self.question}
+
+    @property
     def form(self) -> Form:
         return {**FORMS, **WRONG_FENCES}[self.settle]
 

@@ -18,7 +18,7 @@ from exercises.scenarios import wednesday
 from exercises.scenarios.boxes import Box, Servers, Setting, as_told
 from exercises.scenarios.faults import Fault, Faults
 from exercises.scenarios.replay import CLEAR
-from shop.models import Book, Order, Publisher, StockMovement
+from shop.models import Book, Publisher
 from sweeper import verdict
 from sweeper.journal import Memory
 
@@ -77,15 +77,35 @@ def play(database: Database, corner: Corner, policy: Policy, faults: Sequence[Fa
             stuck = str(error)
         finally:
             database.tidy()
-        setting = corner.setting
-        told = verdict.on(
-            journal.events, lock=setting.lock, settle=setting.settle, question=setting.question, schedule=None
-        )
+        told = verdict.on(journal.events, _counted(), **corner.setting.named)
     told["events"] = as_told(journal.events)
     errors = {fibre.name: type(fibre.error).__name__ for fibre in scheduler.fibres if fibre.error is not None}
     if stuck:
         errors["everybody"] = "Stuck"
     return Played(scheduler.taken, told, wrong(told), errors)
+
+
+# Out: the shop as a corner can leave it. Two that are alike in this are alike in what `verdict.counted` says.
+STATE = """
+select (select stock from shop_book where id = 1), (select count(*) from shop_stockmovement),
+    (select array_agg(status::text order by id) from shop_order),
+    (select array_agg(format('%s %s %s', order_id, outcome, copies_back) order by order_id, outcome, copies_back)
+        from shop_settlement),
+    (select array_agg(format('%s %s', order_id, amount_minor) order by id) from shop_refund)
+"""
+
+
+def _counted() -> dict[str, int]:
+    """The shop's own sums, done once for each state: they cost as much as the whole order that led there."""
+    with connection.cursor() as cursor:
+        cursor.execute(STATE)
+        state = repr(cursor.fetchone())
+    if state not in _known:
+        _known[state] = verdict.counted()
+    return _known[state]
+
+
+_known: dict[str, dict[str, int]] = {}
 
 
 def wrong(told: dict[str, Any]) -> tuple[str, ...]:
@@ -104,20 +124,8 @@ def _rows(orders: int) -> Iterator[None]:
     """Rows with the same ids every time: what a step touches is then called the same in every order."""
     _furnish()
     old = START - timedelta(minutes=10)
-    Book.objects.filter(pk=1).update(stock=0)
-    StockMovement.objects.create(pk=1, book_id=1, kind=StockMovement.Kind.RECEIVED, copies=orders, at=old)
-    Order.objects.bulk_create(
-        Order(
-            pk=number,
-            reference=f"row {number}",
-            key=f"row-{number}",
-            book_id=1,
-            buyer="R. Patel",
-            amount_minor=1299,
-            created_at=old + timedelta(seconds=number),
-        )
-        for number in range(1, orders + 1)
-    )
+    with connection.cursor() as cursor:
+        cursor.execute(ROWS, [orders, old, old, orders])
     try:
         yield
     finally:
@@ -125,6 +133,18 @@ def _rows(orders: int) -> Iterator[None]:
             cursor.execute(CLEAR_ROWS)
 
 
+# In: copies received, when; when the first order was made, how many. Nothing is left on the shelf: all are held.
+ROWS = """
+with emptied as (update shop_book set stock = 0 where id = 1),
+received as (insert into shop_stockmovement (id, book_id, kind, copies, at)
+    overriding system value values (1, 1, 'received', %s, %s))
+insert into shop_order
+    (id, reference, key, book_id, buyer, amount_minor, status, created_at, settled_by_box, dispatched_by)
+    overriding system value
+select number, 'row ' || number, 'row-' || number, 1, 'R. Patel', 1299, 'pending',
+    %s::timestamptz + number * interval '1 second', '', ''
+from generate_series(1, %s) number
+"""
 CLEAR_ROWS = (
     "delete from shop_settlement; delete from shop_refund; delete from sweeper_jobrun; delete from shop_fence;"
     "delete from shop_order; delete from shop_stockmovement"

@@ -175,10 +175,10 @@ def steps_of(taken: Sequence[Taken]) -> dict[str, int]:
 
 def menu(corner: Corner, reach: dict[str, int], before: Sequence[Fault]) -> Iterator[Fault]:
     """Every kind on every box after each of its steps; a second fault comes at or behind the first one's place."""
-    for box in corner.names:
-        least = max((fault.after for fault in before if fault.box == box), default=0)
-        for after in range(least, reach.get(box, 0)):
-            for kind in Kind:
+    for kind in Kind:
+        for box in corner.names:
+            least = max((fault.after for fault in before if fault.box == box), default=0)
+            for after in range(least, reach.get(box, 0)):
                 if (fault := Fault(kind, box, after)) not in before:
                     yield fault
 

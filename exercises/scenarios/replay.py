@@ -13,7 +13,7 @@ from exercises.lab.database import Database
 from exercises.lab.policies import FirstCome
 from exercises.lab.scheduler import Policy, Scheduler, Taken
 from exercises.scenarios import wednesday
-from exercises.scenarios.boxes import Box, Servers, Setting
+from exercises.scenarios.boxes import Box, Servers, Setting, as_told
 from marlow.clock import StandingClock
 from shop.settle import FORMS
 from sweeper import verdict
@@ -60,9 +60,8 @@ def play(database: Database, setting: Setting, policy: Policy | None = None, *, 
         servers.provider.latency = 0.0
         if friday:
             _friday(boxes["box-a"])
-        told = verdict.on(
-            journal.events, lock=setting.lock, settle=setting.settle, question=setting.question, schedule=None
-        )
+        told = verdict.on(journal.events, verdict.counted(), **setting.named)
+    told["events"] = as_told(journal.events)
     errors = {fibre.name: repr(fibre.error) for fibre in scheduler.fibres if fibre.error is not None}
     return Outcome(told, journal.events, scheduler.taken, errors)
 

@@ -28,14 +28,16 @@ def timeline(events: Sequence[dict[str, Any]]) -> Table:
     foreign = {id(event) for event in foreign_deletes(read)}
     settled: dict[str, int] = {}
     boxes = sorted({event.box for event in read})
+    runs = {told["run"] for told in events}
     table = Table("time", *boxes, box=None, padding=(0, 2, 0, 0))
     for told, event in zip(events, read, strict=True):
         twice = ""
         if event.kind is Kind.SETTLED:
             settled[event.order] = settled.get(event.order, 0) + 1
             twice = " (AGAIN)" if settled[event.order] > 1 else ""
-        row = f"{event.order}: " if event.order else ""
-        words = f"{told['run'].rpartition('/')[2][:4]} {row}{tell(event, id(event) in foreign)}{twice}"
+        number = f"run {told['run'].rpartition('/')[2]}, " if len(runs) > len(boxes) else ""
+        row = number + (f"{event.order}: " if event.order else "")
+        words = f"{row}{tell(event, id(event) in foreign)}{twice}"
         style = "bold red" if twice or id(event) in foreign else ""
         table.add_row(clock(event.at), *(Text(words, style) if event.box == box else "" for box in boxes))
     return table
@@ -74,9 +76,8 @@ def matrix(rows: Sequence[dict[str, Any]]) -> Table:
 
 def report(found: Found) -> str:
     bounds = found.told_bounds()
-    within = ", ".join(
-        f"{name} {value}" for name, value in bounds.items() if name not in ("menu", "stopped") and value
-    )
+    told = {name: value for name, value in bounds.items() if name not in ("menu", "stopped") and value}
+    within = ", ".join(f"{name} {value}" for name, value in told.items())
     lines = [f"{found.schedules} schedules in {found.seconds:.1f} s, up to {found.depth} steps long; {within}."]
     if bounds["menu"]:
         lines.append(f"Faults tried, after every step of every box: {', '.join(bounds['menu'])}.")
@@ -103,7 +104,7 @@ def progress(console: Console) -> Iterator[Callable[[Found], None]]:
         def say(found: Found) -> None:
             rate = found.schedules / max(monotonic() - found.began, 0.001)
             words = (
-                f"{found.schedules} schedules, {found.plans} sets of faults, {found.depth} steps, {rate:.0f} a second"
+                f"{found.schedules} schedules, {found.plans} sets of faults, depth {found.depth}, {rate:.0f} a second"
             )
             bar.update(task, description=words)
             if not console.is_terminal and found.schedules % EVERY == 0:
