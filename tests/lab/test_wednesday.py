@@ -1,26 +1,16 @@
 """The Wednesday in virtual time: FACTS' table, to the second."""
 
-from collections.abc import Iterator
-
 import pytest
-from pytest_django import DjangoDbBlocker
 
 from exercises.lab.database import Database
 from exercises.scenarios.boxes import Setting
 from exercises.scenarios.replay import Outcome, play
 from sweeper.events import Event, Kind
 from sweeper.locks import LOCKS
-from tests.lab.database import lab_database
 
 KEPT_ALIVE = {"postgres-advisory", "etcd", "zookeeper"}
 # lock: phantom copies, rows settled more than once, unguarded. All others: none and none.
 UNGUARDED = {"none": (18, 14), **dict.fromkeys(("redis-naive", "redis-token", "slot", "redlock"), (2, 2))}
-
-
-@pytest.fixture(scope="module")
-def database(worker_id: str, django_db_blocker: DjangoDbBlocker) -> Iterator[Database]:
-    with django_db_blocker.unblock(), lab_database(worker_id) as lent:
-        yield lent
 
 
 @pytest.fixture(scope="module")
