@@ -11,14 +11,14 @@ from contextlib import contextmanager
 from typing import Any
 
 import psycopg
-from psycopg import pq
+from psycopg import IsolationLevel, pq
 from psycopg.abc import PQGen
 from psycopg.waiting import Ready, Wait
 
 from exercises.lab.fibre import Abandoned, Fibre, Waiting, current
 from exercises.lab.scheduler import LabError
 from exercises.lab.statements import COMMIT, LOCAL, ROLLBACK, Statement, read
-from exercises.lab.steps import Mode, Step, Touch, touching
+from exercises.lab.steps import EVERYTHING, Mode, Step, Touch, touching
 from marlow.clock import monotonic
 
 SLOW = 0.0004  # real seconds after which a statement may be a blocked one
@@ -115,7 +115,7 @@ class LabConnection(psycopg.Connection[Any]):
         return ROLLBACK if "rollback" in getattr(gen, "__name__", "") else COMMIT
 
     def _touches(self, statement: Statement) -> frozenset[Touch]:
-        found = statement.touches
+        found = statement.touches | self._by_level(statement)
         if self.monitor and statement.inserts and not statement.writes & self.monitor.keyed:
             found -= touching(statement.writes, Mode.LOCK)  # nothing there that two could want
         if statement in (COMMIT, ROLLBACK) or (self.autocommit and statement.writes):
@@ -125,6 +125,17 @@ class LabConnection(psycopg.Connection[Any]):
                 parents = {parent for table in wrote for parent in self.monitor.parents.get(table, ())}
                 found |= touching(parents, Mode.CHILD)
         return found
+
+    def _by_level(self, statement: Statement) -> frozenset[Touch]:
+        """From REPEATABLE READ on a transaction's first statement takes its snapshot of everything; at SERIALIZABLE
+        whatever anybody reads or writes may be what another's COMMIT fails for.
+        """
+        if self.autocommit or self.isolation_level is None or self.isolation_level < IsolationLevel.REPEATABLE_READ:
+            return frozenset()
+        if self.isolation_level is IsolationLevel.SERIALIZABLE:
+            return frozenset({Touch(EVERYTHING, Mode.COMMIT)})
+        first = self.pgconn.transaction_status == pq.TransactionStatus.IDLE and statement is not COMMIT
+        return frozenset({Touch(EVERYTHING, Mode.SNAPSHOT)}) if first else frozenset()
 
     def _remember(self, statement: Statement) -> None:
         if self.pgconn.transaction_status == pq.TransactionStatus.IDLE:

@@ -1,0 +1,133 @@
+"""The laboratory for anybody's functions: callables, a set-up, and what must hold; every order is tried.
+
+    trial = Trial(database, set_up=open_account, boxes={"a": withdraw, "b": withdraw}, wrong=overdrawn)
+    result = trial.explore()
+    assert result.holds, result.told
+
+Functions take no argument and use Django's ORM as they always do. They must find the same rows under the same ids in
+every run, so `set_up` empties what it fills and names its primary keys; they must read no clock and no chance of
+their own. What a function raises is part of what an order came to: `wrong` is told of it.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from exercises.lab.database import Database
+from exercises.lab.explore import every_order, plain
+from exercises.lab.policies import Diverged, Staying
+from exercises.lab.schedule import Schedule
+from exercises.lab.scheduler import Policy, Scheduler, Stuck, Taken
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+Errors = Mapping[str, BaseException]  # by the names of those that raised
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One order that ended badly, and what it was."""
+
+    why: str
+    schedule: Schedule
+    taken: Sequence[Taken]
+    errors: Errors
+
+    @property
+    def timeline(self) -> str:
+        """A line a step, a column a box."""
+        names = sorted({step.option.who for step in self.taken})
+        width = max(len(step.option.step.label) for step in self.taken) + 2
+        lines = ["".join(name.ljust(width) for name in names)]
+        for step in self.taken:
+            place = names.index(step.option.who)
+            lines.append(" " * (width * place) + step.option.step.label)
+        lines += [f"{name}: {type(error).__name__}: {error}".splitlines()[0] for name, error in self.errors.items()]
+        return "\n".join(line.rstrip() for line in lines)
+
+
+@dataclass
+class Result:
+    """`schedules`: orders tried; `exhausted`: there is no other; `shortest`: the failure with the fewest turns."""
+
+    schedules: int = 0
+    failures: int = 0
+    exhausted: bool = False
+    shortest: Failure | None = None
+    ends: set[str] = field(default_factory=set)
+
+    @property
+    def holds(self) -> bool:
+        return self.shortest is None
+
+    @property
+    def told(self) -> str:
+        """For an assertion's message: what went wrong, in which order, and how to see it again."""
+        space = "all there are" if self.exhausted else "not all there are"
+        if self.shortest is None:
+            return f"Held in {self.schedules} orders, {space}."
+        return (
+            f"{self.shortest.why}\nin {self.failures} of {self.schedules} orders ({space}). The shortest:\n\n"
+            f"{self.shortest.timeline}\n\nreplay: {self.shortest.schedule}"
+        )
+
+
+@dataclass
+class Trial:
+    """`boxes`: functions by name. `wrong`: asked after every order, outside of it: why it ended badly, or nothing."""
+
+    database: Database
+    set_up: Callable[[], object]
+    boxes: Mapping[str, Callable[[], object]]
+    wrong: Callable[[Errors], str | None]
+
+    def explore(self, *, most: int | None = None, reduced: bool = True) -> Result:
+        """Every order; or the first `most` of them. Not `reduced`: without leaving any out."""
+        result = Result()
+
+        def one(policy: Policy) -> Sequence[Taken]:
+            taken, errors = self._play(policy)
+            why = self.wrong(errors)
+            result.schedules += 1
+            result.ends.add(why or "")
+            if why:
+                result.failures += 1
+                failure = Failure(why, Schedule.of(taken), taken, errors)
+                if result.shortest is None or _turns(failure) < _turns(result.shortest):
+                    result.shortest = failure
+            return taken
+
+        for _ in every_order(one) if reduced else plain(one):
+            if most is not None and result.schedules >= most:
+                return result
+        result.exhausted = True
+        return result
+
+    def replay(self, text: str) -> Failure | None:
+        """The order of this text again; None where it ends well. Raises Unreadable, Diverged."""
+        schedule = Schedule.read(text)
+        taken, errors = self._play(Staying(dict(schedule.turns)))
+        why = self.wrong(errors)
+        schedule.demand(taken)
+        return Failure(why, schedule, taken, errors) if why else None
+
+    def _play(self, policy: Policy) -> tuple[Sequence[Taken], Errors]:
+        self.set_up()
+        scheduler = Scheduler(policy, START)
+        for name, work in self.boxes.items():
+            self.database.session(scheduler.start(name, name, work).name)
+        errors: dict[str, BaseException] = {}
+        try:
+            scheduler.run()
+        except Stuck as stuck:
+            errors["everybody"] = stuck
+        finally:
+            self.database.tidy()
+        errors |= {fibre.name: fibre.error for fibre in scheduler.fibres if fibre.error is not None}
+        return scheduler.taken, errors
+
+
+def _turns(failure: Failure) -> int:
+    return len(failure.schedule.turns)
+
+
+__all__ = ["Diverged", "Failure", "Result", "Trial"]
