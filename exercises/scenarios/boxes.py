@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from exercises.lab.fibre import Abandoned, Fibre, State, Waiting, current
-from exercises.lab.scheduler import LabClock, Scheduler, at
+from exercises.lab.scheduler import LabClock, LabError, Scheduler, at
 from exercises.lab.servers import VirtualEtcd, VirtualRedis, VirtualZooKeeper
 from exercises.lab.steps import Mode, Step, step, touching
 from exercises.scenarios.ports import EtcdPort, RedisNodesPort, RedisPort, ZooKeeperPort
@@ -24,6 +24,12 @@ from sweeper.locks.live import LivePostgres
 from sweeper.locks.ports import Beside, Ports
 from sweeper.sweep import Rules, sweep
 
+
+class Unplayable(LabError):
+    """These values make no scenario."""
+
+
+DAY = 86_400.0  # seconds
 HEARTBEATS = 3  # of a ZooKeeper client, in the time after which its session would be over
 
 
@@ -39,6 +45,20 @@ class Setting:
     ttl: float = 120.0
     every: float = 120.0
     pending_for: float = 120.0
+
+    def __post_init__(self) -> None:
+        if self.lock not in LOCKS:
+            raise Unplayable(f"There is no lock {self.lock!r}: take one of {', '.join(LOCKS)}.")
+        forms = {**FORMS, **WRONG_FENCES}
+        if self.settle not in forms:
+            raise Unplayable(f"There is no form {self.settle!r}: take one of {', '.join(forms)}.")
+        if forms[self.settle].fenced and not LOCKS[self.lock].mints_token:
+            able = ", ".join(name for name, lock in LOCKS.items() if lock.mints_token)
+            raise Unplayable(f"{self.settle} needs a token, and {self.lock} mints none: take one of {able}.")
+        if self.question not in ("lookup", "cancel"):
+            raise Unplayable(f"There is no question {self.question!r}: take lookup or cancel.")
+        if not 0 < self.ttl <= DAY:
+            raise Unplayable(f"A lease of {self.ttl:g} s makes no sense: take more than 0, and a day at the most.")
 
     @property
     def named(self) -> dict[str, str]:
@@ -88,7 +108,7 @@ class Box:
         self.redis = RedisPort(servers.redis, ask)
         self.nodes = RedisNodesPort(servers.nodes, ask)
         self.etcd = EtcdPort(servers.etcd, ask)
-        self.zookeeper = ZooKeeperPort(servers.zookeeper, ask, setting.ttl)
+        self.servers = servers
         self.runs: list[Fibre] = []
         self._values = 0
 
@@ -111,17 +131,21 @@ class Box:
     def _sweep(self, run: Run, name: str) -> None:
         self.journal.begin(run, self.clock.now())
         self.journal.write(Event(self.clock.now(), run.box, run.run, Kind.STARTED))
-        sweep(
-            run,
-            lock=self._lock(run, name),
-            form=self.setting.form,
-            provider=self.provider,
-            clock=self.clock,
-            journal=_Living(self.journal),
-            rules=self.setting.rules,
-        )
+        session = ZooKeeperPort(self.servers.zookeeper, ask, self.setting.ttl)  # a run's own, as live
+        try:
+            sweep(
+                run,
+                lock=self._lock(run, name, session),
+                form=self.setting.form,
+                provider=self.provider,
+                clock=self.clock,
+                journal=_Living(self.journal),
+                rules=self.setting.rules,
+            )
+        finally:
+            session.close()
 
-    def _lock(self, run: Run, name: str) -> Lock:
+    def _lock(self, run: Run, name: str, session: ZooKeeperPort) -> Lock:
         ports = Ports(
             clock=self.clock,
             box=self.name,
@@ -132,19 +156,19 @@ class Box:
             nodes=self.nodes,
             postgres=LivePostgres(),
             etcd=self.etcd,
-            zookeeper=self.zookeeper,
+            zookeeper=session,
             spawn=lambda work: self._beside(work, name),
             renew=self.setting.renew,
         )
         if self.setting.lock == "zookeeper":
-            self._keep_session(name)
+            self._keep_session(name, session)
         return LOCKS[self.setting.lock](ports)
 
     def _new_value(self) -> str:
         self._values += 1
         return f"v{self._values}"
 
-    def _keep_session(self, name: str) -> None:
+    def _keep_session(self, name: str, session: ZooKeeperPort) -> None:
         """What the client's own threads do for as long as the run lives."""
         running = current()
 
@@ -152,7 +176,7 @@ class Box:
             while not beside.wait(self.setting.ttl / HEARTBEATS):
                 if running is None or running.state is State.DONE:
                     return
-                self.zookeeper.keep_alive()
+                session.keep_alive()
 
         self._beside(heart, f"{name} heartbeat")
 

@@ -15,8 +15,9 @@ from django.db import connection
 from exercises.lab.database import Database
 from exercises.lab.scheduler import Policy, Scheduler, Stuck, Taken
 from exercises.scenarios import wednesday
-from exercises.scenarios.boxes import Box, Servers, Setting, as_told
+from exercises.scenarios.boxes import Box, Servers, Setting, Unplayable, as_told
 from exercises.scenarios.faults import Fault, Faults
+from exercises.scenarios.provider import TIMEOUT
 from exercises.scenarios.replay import CLEAR
 from shop.models import Book, Publisher
 from sweeper import verdict
@@ -25,6 +26,9 @@ from sweeper.journal import Memory
 START = wednesday.START
 JUST_AFTER = timedelta(milliseconds=1)
 BOXES = "abcdefgh"
+MOST = {"boxes": len(BOXES), "orders": 50, "messages": 10}
+# What a run may end with where its box or its session was struck.
+STRUCK = {"OperationalError", "InterfaceError", "LockUnavailable", "LockMislaid"}
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,13 @@ class Corner:
     orders: int = 2
     messages: int = 1
     latency: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name, most in MOST.items():
+            if not 1 <= getattr(self, name) <= most:
+                raise Unplayable(f"{getattr(self, name)} {name} are not to be had: take from 1 to {most}.")
+        if not 0 <= self.latency <= TIMEOUT:
+            raise Unplayable(f"An answer after {self.latency:g} s is none: take from 0 to {TIMEOUT:g}.")
 
     @property
     def names(self) -> list[str]:
@@ -82,7 +93,13 @@ def play(database: Database, corner: Corner, policy: Policy, faults: Sequence[Fa
     errors = {fibre.name: type(fibre.error).__name__ for fibre in scheduler.fibres if fibre.error is not None}
     if stuck:
         errors["everybody"] = "Stuck"
-    return Played(scheduler.taken, told, wrong(told), errors)
+    return Played(scheduler.taken, told, (*wrong(told), *died(errors, faults)), errors)
+
+
+def died(errors: dict[str, str], faults: Sequence[Fault]) -> tuple[str, ...]:
+    """Runs that ended by an error for which no fault is to blame. Which ones does not matter."""
+    expected = STRUCK if faults else set[str]()
+    return tuple(f"a run died of {error} (1)" for error in sorted({*errors.values()} - expected))
 
 
 # Out: the shop as a corner can leave it. Two that are alike in this are alike in what `verdict.counted` says.

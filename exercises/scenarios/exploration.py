@@ -9,7 +9,7 @@ from exercises.lab.explore import every_order, plain
 from exercises.lab.policies import Chance, Diverged, Priorities, Staying
 from exercises.lab.schedule import Schedule
 from exercises.lab.scheduler import LabError, Policy, Taken
-from exercises.scenarios.boxes import Setting
+from exercises.scenarios.boxes import Setting, Unplayable
 from exercises.scenarios.corner import Corner, Played, play
 from exercises.scenarios.faults import Fault, Kind
 from marlow.clock import monotonic
@@ -33,6 +33,12 @@ class Bounds:
     runs: int | None = None
     seconds: float | None = None
     seed: int = 1
+
+    def __post_init__(self) -> None:
+        for name, least in (("runs", 1), ("seconds", 1), ("preemptions", 0)):
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise Unplayable(f"{name} must be {least} or more, and not {value:g}.")
 
 
 @dataclass
@@ -202,8 +208,11 @@ def written(corner: Corner, faults: Sequence[Fault], taken: Sequence[Taken]) -> 
 
 def read(text: str) -> tuple[Corner, tuple[Fault, ...], Schedule]:
     """Raises CannotReplay, Unreadable."""
+    kind = text.strip().partition(";")[0]
+    if kind != "corner":
+        raise CannotReplay(f"There is no scenario {kind!r} to replay: copy the whole schedule, from `corner;` on.")
     try:
-        kind, lock, settle, asked, boxes, orders, messages, latency, ttl, faults, schedule = text.strip().split(";")
+        _, lock, settle, asked, boxes, orders, messages, latency, ttl, faults, schedule = text.strip().split(";")
         question, *flags = asked.split("+")
         setting = Setting(
             lock,
@@ -218,8 +227,6 @@ def read(text: str) -> tuple[Corner, tuple[Fault, ...], Schedule]:
         planned = tuple(Fault.read(fault) for fault in faults.split("+") if fault)
     except ValueError as error:
         raise CannotReplay(f"{text!r} can't be replayed: copy it whole, from `corner;` to its mark.") from error
-    if kind != "corner":
-        raise CannotReplay(f"There is no scenario {kind!r} to replay; `corner` is one.")
     return corner, planned, Schedule.read(schedule)
 
 

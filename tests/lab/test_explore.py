@@ -1,12 +1,14 @@
 """Every order in which two boxes can meet: reduced and unreduced alike, and what must be found is found."""
 
+from collections.abc import Callable
+
 import pytest
 
 from exercises.lab.database import Database
 from exercises.lab.explore import every_order, plain
 from exercises.lab.policies import Chance, Diverged, Priorities
 from exercises.lab.schedule import Schedule, Unreadable
-from exercises.scenarios.boxes import Setting, as_told
+from exercises.scenarios.boxes import Setting, Unplayable, as_told
 from exercises.scenarios.corner import Corner, play
 from exercises.scenarios.exploration import Bounds, CannotReplay, Exploration, Found, read, replay, written
 from exercises.scenarios.faults import Fault
@@ -137,6 +139,38 @@ class TestAScheduleAsText:
         """With what to do, and no traceback."""
         with pytest.raises((CannotReplay, Unreadable), match=r"copy|replay"):
             replay(database, text)
+
+
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (lambda: Setting(lock="redis-navie"), "no lock 'redis-navie'"),
+        (lambda: Setting(settle="gaurded"), "no form 'gaurded'"),
+        (lambda: Setting(lock="redis-token", settle="fenced"), "mints none: take one of slot"),
+        (lambda: Setting(question="ask"), "lookup or cancel"),
+        (lambda: Setting(ttl=float("nan")), "lease of nan s"),
+        (lambda: Corner(Setting(), boxes=9), "from 1 to 8"),
+        (lambda: Corner(Setting(), orders=0), "from 1 to 50"),
+        (lambda: Corner(Setting(), latency=10.5), "from 0 to 10"),
+        (lambda: Bounds(seconds=0), "seconds must be 1"),
+        (lambda: Bounds(preemptions=-1), "preemptions must be 0"),
+    ],
+)
+def test_what_makes_no_scenario_is_refused(make: Callable[[], object], why: str) -> None:
+    """Before anything is played, with what to do."""
+    with pytest.raises(Unplayable, match=why):
+        make()
+
+
+def test_a_run_that_dies_of_itself_is_a_failure(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or a laboratory in which nothing ran would find nothing wrong."""
+
+    def breaks(*args: object, **named: object) -> None:
+        raise KeyError("a mistake")
+
+    monkeypatch.setattr("exercises.scenarios.boxes.sweep", breaks)
+    found = explored(database, Corner(Setting(lock="none"), orders=1))
+    assert set(found.failures) == {("a run died of KeyError (1)",)}
 
 
 def test_every_run_is_the_same_when_played_again(database: Database) -> None:

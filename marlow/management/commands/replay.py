@@ -31,6 +31,6 @@ class Command(BaseCommand):
         except (ServerError, NotAStage, LabError) as error:
             raise CommandError(str(error)) from error
         console.print(told.timeline(played.verdict["events"]))
-        console.print(told.wrong(played.wrong))
+        console.print(told.wrong(played.wrong), soft_wrap=True)
         if options["json"]:
             self.stdout.write(json.dumps({**played.verdict, "schedule": options["schedule"]}))
