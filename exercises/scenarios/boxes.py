@@ -93,6 +93,7 @@ class Servers:
             return self.scheduler.now
 
         self.redis = VirtualRedis(now)
+        self.redis.add_replica()
         self.nodes = [VirtualRedis(now) for _ in range(5)]
         self.etcd, self.zookeeper = VirtualEtcd(now), VirtualZooKeeper(now)
 

@@ -11,7 +11,7 @@ from exercises.lab.schedule import Schedule
 from exercises.lab.scheduler import LabError, Policy, Taken
 from exercises.scenarios.boxes import Setting, Unplayable
 from exercises.scenarios.corner import Corner, Played, play
-from exercises.scenarios.faults import Fault, Kind
+from exercises.scenarios.faults import STRIKES, Fault, Kind
 from marlow.clock import monotonic
 
 POLICIES = ("all", "plain", "random", "pct")
@@ -82,7 +82,7 @@ class Found:
             "latency": self.corner.latency,
             "lease": self.corner.setting.ttl,
             "faults": self.bounds.faults,
-            "menu": [str(kind) for kind in Kind] if self.bounds.faults else [],
+            "menu": [str(kind) for kind in kinds(self.corner)] if self.bounds.faults else [],
             "policy": self.bounds.policy,
             "preemptions": self.bounds.preemptions,
             "stopped": self.stopped or None,
@@ -179,9 +179,15 @@ def steps_of(taken: Sequence[Taken]) -> dict[str, int]:
     return steps
 
 
+def kinds(corner: Corner) -> list[Kind]:
+    """What can strike here: a server's fault only where the lock stands on it."""
+    lock = corner.setting.lock
+    return [kind for kind in Kind if lock in STRIKES.get(kind, (lock,))]
+
+
 def menu(corner: Corner, reach: dict[str, int], before: Sequence[Fault]) -> Iterator[Fault]:
     """Every kind on every box after each of its steps; a second fault comes at or behind the first one's place."""
-    for kind in Kind:
+    for kind in kinds(corner):
         for box in corner.names:
             least = max((fault.after for fault in before if fault.box == box), default=0)
             for after in range(least, reach.get(box, 0)):

@@ -13,7 +13,7 @@ from functools import partial
 from exercises.lab.database import Database
 from exercises.lab.fibre import State, Waiting, current
 from exercises.lab.scheduler import Scheduler
-from exercises.lab.steps import Mode, Step, Touch
+from exercises.lab.steps import Mode, Step, Touch, touching
 from exercises.scenarios.boxes import Box, Servers
 
 
@@ -25,6 +25,8 @@ class Kind(StrEnum):
     LOST = "lost"  # the session that works ends; the box lives
     UNKNOWN_DONE = "unknown-done"  # a COMMIT is carried out, and its answer is lost with the session
     UNKNOWN_UNDONE = "unknown-undone"  # the session ends just before the COMMIT
+    CLOCK = "clock"  # the clock of the lock's Redis, or of three of Redlock's five, steps past every lease
+    FAILOVER = "failover"  # the lock's Redis is lost, and the replica that takes over has none of its keys
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,11 @@ class Fault:
         if not (at and colon):
             raise ValueError(f"{text!r} is no fault: it looks like crash@box-a:7.")
         return cls(Kind(kind), box, int(after))
+
+
+# Those that strike a server, and the locks that stand on it. They come after a step of a box like the others.
+STRIKES = {Kind.CLOCK: ("redis-naive", "redis-token", "redlock"), Kind.FAILOVER: ("redis-naive", "redis-token")}
+MAJORITY = 3
 
 
 class Faults:
@@ -97,6 +104,8 @@ class Faults:
         """An end of a session touches all it locked: everything, as far as anybody knows beforehand."""
         if fault.kind is Kind.PAUSE:
             return frozenset()
+        if fault.kind in STRIKES:
+            return touching(("redis", "redlock"), Mode.WRITE)
         return frozenset({Touch("*", Mode.COMMIT)})
 
     def _pause(self, fault: Fault) -> None:
@@ -108,6 +117,14 @@ class Faults:
         self.scheduler.crash(fault.box)
         for name in names:
             self.database.lose(name)
+
+    def _clock(self, fault: Fault) -> None:
+        for server in (self.servers.redis, *self.servers.nodes[:MAJORITY]):
+            server.step(self.boxes[fault.box].setting.ttl + 0.001)
+
+    def _failover(self, fault: Fault) -> None:
+        self.servers.redis.fail_over()
+        self.servers.redis.add_replica()
 
     def _lost(self, fault: Fault) -> None:
         for fibre in self.scheduler.fibres:

@@ -93,6 +93,17 @@ def test_a_pause_past_the_lease_is_beyond_stopping_on_a_lost_one(database: Datab
     pytest.fail("no pause was found that makes a copy up")
 
 
+@pytest.mark.parametrize(
+    ("kind", "lock"), [("clock", "redlock"), ("clock", "redis-token"), ("failover", "redis-token")]
+)
+def test_a_server_that_forgets_makes_two_holders(database: Database, kind: str, lock: str) -> None:
+    """No box does anything wrong: the lock was given twice, and an unguarded settle settles twice."""
+    corner = Corner(Setting(lock=lock, stop_on_lost_lease=True), orders=1)
+    found = [play(database, corner, Chance(seed), [Fault.read(f"{kind}@box-a:2")]) for seed in range(12)]
+    assert any(order.wrong == (PHANTOM, TWICE) for order in found)
+    assert not any(play(database, corner, Chance(seed)).wrong for seed in range(12))
+
+
 @pytest.mark.parametrize("kind", ["unknown-done", "crash", "lost"])
 def test_what_becomes_of_a_box_costs_a_guarded_shop_nothing(database: Database, kind: str) -> None:
     """Wherever it strikes, the next run puts back what must be put back, once."""

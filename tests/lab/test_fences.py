@@ -1,0 +1,42 @@
+"""The wrong fences in the laboratory, and the right one: what a pause at the right place shows."""
+
+import pytest
+
+from exercises.lab.database import Database
+from exercises.lab.explore import every_order
+from exercises.scenarios.boxes import Setting
+from exercises.scenarios.corner import Corner, play
+from exercises.scenarios.faults import Fault
+from exercises.wrong_fences import WRONG_FENCES
+
+PAUSES = [Fault.read(f"pause@box-a:{after}") for after in range(1, 6)]
+
+
+def failing(database: Database, settle: str, most: int) -> list[str]:
+    """The pauses under which some order goes wrong; `most` orders of each are tried."""
+    corner, found = Corner(Setting(lock="slot", settle=settle), orders=1, messages=2), []
+    for fault in PAUSES:
+        wrong: list[bool] = []
+
+        def one(policy, fault=fault, wrong=wrong):  # type: ignore[no-untyped-def]  # a policy in, steps out
+            played = play(database, corner, policy, [fault])
+            wrong.append(bool(played.wrong))
+            return played.taken
+
+        for _ in every_order(one):
+            if wrong[-1] or len(wrong) == most:
+                break
+        found += [str(fault)] * any(wrong)
+    return found
+
+
+@pytest.mark.parametrize("settle", WRONG_FENCES)
+def test_each_wrong_fence_is_found_out(database: Database, settle: str) -> None:
+    """The overtaken run comes back late and is let through."""
+    assert failing(database, settle, 60)
+
+
+@pytest.mark.parametrize("settle", ["fenced", "fenced+guarded"])
+def test_the_right_one_is_not(database: Database, settle: str) -> None:
+    """Under the same pauses, in as many orders."""
+    assert failing(database, settle, 60) == []
