@@ -1,7 +1,9 @@
 """System checks: names and pairs of settings. Whether a server answers is for worker start and `doctor` to say."""
 
+import re
 from collections.abc import Iterable
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning, register
@@ -23,7 +25,7 @@ KEEPALIVES = (
 NAMED_SERVERS = {
     "redlock": (
         "LOCK_REDLOCK_URLS",
-        "an odd number of different, independent Redis servers, three or more",
+        "an odd number of different, independent Redis servers, three or more (two databases of one are one)",
         "redis://one:6379/0,redis://two:6379/0,redis://three:6379/0",
     ),
     "etcd": ("LOCK_ETCD_URLS", "the client URLs of its members", "http://one:2379,http://two:2379"),
@@ -106,11 +108,31 @@ def _addresses(server: str) -> list[CheckMessage]:
         return []
     name, wanted, example = NAMED_SERVERS[server]
     urls = several(getattr(settings, name))
-    odd = len(urls) >= 3 and len(urls) % 2 == 1 and len(set(urls)) == len(urls)
-    if odd or (urls and server != "redlock"):
+    if _independent(urls) if server == "redlock" else urls:
         return []
-    said = f"{name} is {getattr(settings, name)!r}; the lock {settings.SWEEPER_LOCK!r} needs {wanted}."
+    # Without the passwords: what is said here ends up in a log.
+    shown = re.sub(r"//(?:(?!//).)*@", "//***@", getattr(settings, name))
+    said = f"{name} is {shown!r}; the lock {settings.SWEEPER_LOCK!r} needs {wanted}."
     return [Error(said, hint=f"Set {name} like {example}.", id="sweeper.E008")]
+
+
+def _independent(urls: tuple[str, ...]) -> bool:
+    """Whether these are an odd number of Redis URLs, three or more, and no two of them name one host and port."""
+    try:
+        servers = {_redis_server(url) for url in urls}
+    except ValueError:
+        return False
+    return len(urls) >= 3 and len(urls) % 2 == 1 and len(servers) == len(urls)
+
+
+def _redis_server(url: str) -> tuple[str, int]:
+    """Host and port, or the path of a socket and 0. Raises ValueError for what is no URL of a Redis."""
+    split = urlsplit(url)
+    if split.scheme == "unix" and split.path:
+        return split.path, 0
+    if split.scheme in ("redis", "rediss") and split.hostname:
+        return split.hostname, 6379 if split.port is None else split.port
+    raise ValueError(f"{url} names no Redis.")
 
 
 def _numbers() -> list[CheckMessage]:

@@ -33,6 +33,44 @@ def test_an_unknown_value_is_refused_with_the_known_ones(
         demand_known_settings()
 
 
+@pytest.mark.parametrize(
+    "urls",
+    [
+        "",
+        "redis://one,redis://two",
+        "redis://one,redis://two,redis://three,redis://four",
+        "redis://one/0,redis://one/1,redis://two/0",
+        "redis://one,redis://:secret@ONE:6379,redis://two",
+        "redis://one,redis://me:a,secret,@,b@two:6379",
+        "unix:///run/a?db=1,unix:///run/a?db=2,redis://two",
+        "redis://one,redis://two:port,redis://three",
+        "redis://one,http://two,three",
+    ],
+)
+def test_redlock_is_refused_servers_that_are_too_few_even_or_one_in_two_guises(settings: Settings, urls: str) -> None:
+    """Two databases of one server fail together: they are one vote. Passwords stay out of what is said."""
+    settings.SWEEPER_LOCK, settings.LOCK_REDLOCK_URLS = "redlock", urls
+    [message] = sweeper_settings()
+    assert message.id == "sweeper.E008"
+    assert message.msg.startswith("LOCK_REDLOCK_URLS is ")
+    assert "secret" not in message.msg
+    assert "Set LOCK_REDLOCK_URLS like redis://one:6379/0" in (message.hint or "")
+
+
+@pytest.mark.parametrize(
+    "urls",
+    [
+        "redis://one,redis://two,redis://three",
+        "redis://one:1/0,redis://one:2/0,rediss://user:secret@one:3/0",
+        "unix:///run/a,unix:///run/b,redis://[::1]:6379",
+    ],
+)
+def test_redlock_takes_an_odd_number_of_different_servers(settings: Settings, urls: str) -> None:
+    """Several on one host too: a laptop has one."""
+    settings.SWEEPER_LOCK, settings.LOCK_REDLOCK_URLS = "redlock", urls
+    assert sweeper_settings() == []
+
+
 @pytest.mark.parametrize("lock", ["none", "redis-naive", "redis-token", "postgres-advisory"])
 def test_a_fence_without_a_token_is_refused(settings: Settings, lock: str) -> None:
     """There is nothing to compare."""
