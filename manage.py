@@ -14,6 +14,8 @@ def main() -> None:
         execute_from_command_line(sys.argv)
     except ImproperlyConfigured as wrong:
         sys.exit(f"manage.py: {wrong}")
+    except KeyboardInterrupt:
+        sys.exit(130)  # as a shell says it of Ctrl-C; the servers a command started end with it
 
 
 if __name__ == "__main__":

@@ -116,3 +116,22 @@ class TestACheckout:
         seen = manage(["check"], {"PATH": os.defpath, "MARLOW_DEMO": "0", "SECRET_KEY": ""})
         assert seen.returncode != 0
         assert "Set SECRET_KEY" in last_line(seen)
+
+
+class TestTheCommandLine:
+    def test_ends_at_ctrl_c_without_a_traceback(self) -> None:
+        """Whichever command it was: nothing went wrong that a person should read about."""
+        interrupted = (
+            "from django.core import management; import manage, signal\n"
+            "management.execute_from_command_line = lambda words: signal.raise_signal(signal.SIGINT)\n"
+            "signal.signal(signal.SIGINT, signal.default_int_handler); manage.main()"
+        )
+        seen = subprocess.run(
+            [sys.executable, "-c", interrupted],
+            env=production(),
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert (seen.returncode, seen.stderr) == (130, "")
