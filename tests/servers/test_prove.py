@@ -104,7 +104,12 @@ class TestTheCommand:
         ("words", "says"),
         [
             (("--lock", "none", "--fault", "leader-loss"), "leave out one of"),
-            (("--cell", "calm/none/unguarded", "--cell", "calm/nobody/guarded"), "no cell calm/nobody/guarded"),
+            (
+                ("--lock", "redis-token", "--fault", "kill", "--settle", "fenced"),
+                "It has kill/redis-token/unguarded.",
+            ),
+            (("--cell", "calm/none/unguarded", "--cell", "calm/nobody/guarded"), "no cell 'calm/nobody/guarded'"),
+            (("--cell", ""), "no cell '': a name is fault/lock/settle"),
         ],
     )
     def test_refuses_what_the_table_has_not(self, tmp_path: Path, words: tuple[str, ...], says: str) -> None:

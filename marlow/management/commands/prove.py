@@ -52,10 +52,14 @@ class Command(BaseCommand):
         cells = [cell for cell in table() if _wanted(cell, options)]
         if unknown := sorted(set(options["cell"] or []) - {cell.name for cell in table()}):
             raise CommandError(
-                f"The table has no cell {', '.join(unknown)}: its names are like {next(table()).name}."
+                f"The table has no cell {', '.join(map(repr, unknown))}: a name is fault/lock/settle, like"
+                f" {next(table()).name}, and --help lists the three."
             )
         if not cells:
-            raise CommandError("The table has no such cell: leave out one of --lock, --fault, --settle and --cell.")
+            raise CommandError(
+                "The table has no such cell: leave out one of --lock, --fault, --settle and --cell."
+                f"{_other_settles(options)}"
+            )
         folder = Path(settings.STATE_DIR) / "prove"
         console = Console(stderr=options["json"])
         try:
@@ -70,7 +74,8 @@ class Command(BaseCommand):
         self._keep(proved)
         differing = sum(cell["agrees"] is False for cell in proved)
         skipped = sum(bool(cell["skipped"]) for cell in proved)
-        console.print(f"{len(proved)} cells: {differing} differ from the table, {skipped} skipped.")
+        cells_in_words = "1 cell" if len(proved) == 1 else f"{len(proved)} cells"
+        console.print(f"{cells_in_words}: {differing} differ from the table, {skipped} skipped.")
         if options["json"]:
             self.stdout.write(json.dumps(proved))
         sys.exit(1 if differing else 0)
@@ -129,6 +134,12 @@ def as_json(cell: Cell, told: Told) -> dict[str, Any]:
 def _wanted(cell: Cell, options: dict[str, Any]) -> bool:
     names = {"cell": cell.name, "lock": cell.lock, "fault": cell.fault, "settle": cell.settle}
     return all(not options[kind] or name in options[kind] for kind, name in names.items())
+
+
+def _other_settles(options: dict[str, Any]) -> str:
+    """Which cells there would be, had no form of settling been asked for; nothing where there are none."""
+    near = [cell.name for cell in table() if _wanted(cell, {**options, "settle": None})]
+    return f" It has {', '.join(near)}." if 0 < len(near) <= 6 else ""
 
 
 @contextlib.contextmanager
