@@ -73,6 +73,9 @@ class Tree(Manager):  # type: ignore[misc]  # honcho ships no types
 
     def last_words(self) -> str:
         """Which process ended by itself, and the end of its log; empty when none did."""
+        if self.early:  # first: the play was then ended by us
+            status = self._processes[self.early].get("returncode")
+            return f"{self.early} ended early, with status {status}:\n{tail(self.folder / f'{self.early}.log')}"
         if (
             self.play is not None
             and self.play.poll() is not None
@@ -80,10 +83,7 @@ class Tree(Manager):  # type: ignore[misc]  # honcho ships no types
             and not self.interrupted
         ):
             return f"The play itself was ended by signal {-self.play.returncode}."
-        if not self.early:
-            return ""
-        status = self._processes[self.early].get("returncode")
-        return f"{self.early} ended early, with status {status}:\n{tail(self.folder / f'{self.early}.log')}"
+        return ""
 
     def _start(self) -> None:
         super()._start()
