@@ -19,7 +19,7 @@ from shop.settle import FORMS, Form
 from sweeper.events import Event, Kind
 from sweeper.journal import Memory, Run
 from sweeper.locks import LOCKS
-from sweeper.locks.base import Lock
+from sweeper.locks.base import Lock, Renewal
 from sweeper.locks.live import LivePostgres
 from sweeper.locks.ports import Beside, Ports
 from sweeper.sweep import Rules, sweep
@@ -55,6 +55,8 @@ class Setting:
         if forms[self.settle].fenced and not LOCKS[self.lock].mints_token:
             able = ", ".join(name for name, lock in LOCKS.items() if lock.mints_token)
             raise Unplayable(f"{self.settle} needs a token, and {self.lock} mints none: take one of {able}.")
+        if self.renew and LOCKS[self.lock].renewal is Renewal.NEVER:
+            raise Unplayable(f"{self.lock} has no lease that could be renewed: leave out --renew.")
         if self.question not in ("lookup", "cancel"):
             raise Unplayable(f"There is no question {self.question!r}: take lookup or cancel.")
         if not 0 < self.ttl <= DAY:

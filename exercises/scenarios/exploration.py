@@ -37,7 +37,7 @@ class Bounds:
     def __post_init__(self) -> None:
         for name, least in (("runs", 1), ("seconds", 1), ("preemptions", 0)):
             value = getattr(self, name)
-            if value is not None and value < least:
+            if value is not None and not value >= least:  # nan is none
                 raise Unplayable(f"{name} must be {least} or more, and not {value:g}.")
 
 

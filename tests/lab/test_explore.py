@@ -163,6 +163,8 @@ class TestAScheduleAsText:
         (lambda: Corner(Setting(), boxes=9), "from 1 to 8"),
         (lambda: Corner(Setting(), orders=0), "from 1 to 50"),
         (lambda: Corner(Setting(), latency=10.5), "from 0 to 10"),
+        (lambda: Setting(lock="none", renew=True), "leave out --renew"),
+        (lambda: Bounds(seconds=float("nan")), "seconds must be 1"),
         (lambda: Bounds(seconds=0), "seconds must be 1"),
         (lambda: Bounds(preemptions=-1), "preemptions must be 0"),
     ],
