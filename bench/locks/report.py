@@ -30,14 +30,16 @@ DOCUMENT = """# What the locks cost
 **Ratio** is the median of ours, or of another library's lock, divided by the median of the floor: the same answer got
 by the bare commands in the third column. Those go through the client that people use (redis-py with hiredis, etcd3gw,
 kazoo), or through Django's cursor. Ours costs less than its floor where it leaves that client aside: over Redis it
-writes to the socket that redis-py opened, to etcd it speaks over connections of its own, in Postgres it asks psycopg.
+uses redis-py's connections, below its client; to etcd it speaks over connections of its own; in Postgres it asks
+psycopg.
 The goal is at most {goal} of the floor, and no slower than any of the others; medians within {close:.0%} of each
 other count as the same.
 
 `acquired` is to acquire and to release. `refused` is to be told no by a lock that somebody else holds, and who that
 is, where the lock can tell. None of the others tells, so they may get by with fewer commands. Over Redis the refusal
-itself says who (`GET` beside `NX`, from Redis 7.0 on). In ZooKeeper ours stands in line before it looks, as its floor
-does: a bare look costs half as much, but the server that is asked may be behind the others.
+itself says who (`GET` beside `NX`, from Redis 7.0 on), so it costs one question, or five at once, where its floor
+asks two. In ZooKeeper ours stands in line before it looks, as its floor does: a bare look costs half as much, but the
+server that is asked may be behind the others.
 
 All contestants of a row play on one server, in turns, in an order that is shuffled for each round. Connections are
 open, no garbage is collected, nothing is journalled. The servers are the demo's, with the demo's durability, the same
