@@ -142,7 +142,8 @@ def _rows(orders: int) -> Iterator[None]:
     _furnish()
     old = START - timedelta(minutes=10)
     with connection.cursor() as cursor:
-        cursor.execute(ROWS, [orders, old, old, orders])
+        # What a killed exploration left is cleared first.
+        cursor.execute(f"{CLEAR_ROWS};{ROWS}", [orders, old, old, orders])
     try:
         yield
     finally:

@@ -94,13 +94,18 @@ class Enough(Exception):
 
 
 class Exploration:
-    """One exploration; `progress` is called after every run. Ctrl-C leaves what was found so far in `found`."""
+    """One exploration; `progress` is called after every run, and `stop` ends it after the next one."""
 
     def __init__(
         self, database: Database, corner: Corner, bounds: Bounds, progress: Callable[[Found], None] = lambda _: None
     ) -> None:
         self.database, self.corner, self.bounds, self.progress = database, corner, bounds, progress
         self.found = Found(corner, bounds)
+        self.stopping = False
+
+    def stop(self) -> None:
+        """What was found so far is what `go` then returns."""
+        self.stopping = True
 
     def go(self) -> Found:
         found = self.found
@@ -109,8 +114,8 @@ class Exploration:
             found.exhausted = self.bounds.policy == "all" or (
                 self.bounds.policy == "plain" and self.bounds.preemptions is None
             )
-        except (Enough, KeyboardInterrupt) as stopped:
-            found.stopped = str(stopped) or "stopped by hand"
+        except Enough as stopped:
+            found.stopped = str(stopped)
         found.seconds = monotonic() - found.began
         if found.shortest:
             found.shortest = shorter(self.database, self.corner, found.shortest)
@@ -163,6 +168,8 @@ class Exploration:
 
     def _demand_time(self) -> None:
         bounds, found = self.bounds, self.found
+        if self.stopping:
+            raise Enough("it was stopped by hand")
         if bounds.runs is not None and found.schedules >= bounds.runs and bounds.policy in ("all", "plain"):
             raise Enough(f"the ceiling of {bounds.runs} schedules was reached")
         if bounds.seconds is not None and monotonic() - found.began > bounds.seconds:
@@ -244,9 +251,9 @@ def replay(database: Database, text: str) -> Played:
     return played
 
 
-def length(text: str) -> tuple[int, int]:
-    """By which of two failures is shorter: turns and faults, then letters."""
-    return text.count("=") + text.count("@"), len(text)
+def length(text: str) -> tuple[int, ...]:
+    """By which of two failures is shorter: turns and faults, then boxes, orders, messages, then letters."""
+    return text.count("=") + text.count("@"), *map(int, text.split(";")[4:7]), len(text)
 
 
 # --- Shrinking ----------------------------------------------------------------------------------------------------

@@ -175,6 +175,33 @@ def test_what_makes_no_scenario_is_refused(make: Callable[[], object], why: str)
         make()
 
 
+def test_the_shortest_failure_has_no_order_too_many(database: Database) -> None:
+    """Found with two rows, told with one."""
+    found = explored(database, Corner(Setting(lock="none")), runs=40)
+    assert found.shortest is not None
+    assert read(found.shortest[0])[0].orders == 1
+
+
+def test_a_stop_leaves_what_was_found_so_far(database: Database) -> None:
+    """Between two runs, so that nothing is left lying about; and it is not called exhausted."""
+    exploration = Exploration(database, Corner(Setting(lock="none")), Bounds())
+    exploration.progress = lambda found: exploration.stop() if found.schedules == 3 else None
+    found = exploration.go()
+    assert (found.schedules, found.exhausted, found.stopped) == (3, False, "it was stopped by hand")
+    assert Exploration(database, Corner(Setting(lock="none"), orders=1), Bounds()).go().exhausted
+
+
+def test_what_a_killed_exploration_left_is_in_nobody_s_way(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The laboratory's database outlives it, and so do the rows of the order it was killed in."""
+    corner = Corner(Setting(lock="none"), orders=1)
+    with monkeypatch.context() as killed:
+        killed.setattr("exercises.scenarios.corner.CLEAR_ROWS", "select 1")
+        first = play(database, corner, Chance(1))
+    assert play(database, corner, Chance(1)).verdict == first.verdict
+
+
 def test_a_run_that_dies_of_itself_is_a_failure(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """Or a laboratory in which nothing ran would find nothing wrong."""
 

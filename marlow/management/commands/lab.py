@@ -1,8 +1,11 @@
 """`manage.py lab`: the Wednesday in virtual time, the lock table, and every order in which two boxes can meet."""
 
 import json
+import signal
 import sys
 from argparse import ArgumentParser
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
@@ -89,9 +92,27 @@ class Command(BaseCommand):
             options["seed"],
         )
         with told.progress(console) as progress:
-            found = Exploration(database, corner, bounds, progress).go()
+            exploration = Exploration(database, corner, bounds, progress)
+            with _ctrl_c_stops(exploration):
+                found = exploration.go()
         console.print(told.report(found), soft_wrap=True, markup=False, highlight=False)
         return found.as_json(), int(bool(found.failures))
+
+
+@contextmanager
+def _ctrl_c_stops(exploration: Exploration) -> Iterator[None]:
+    """Once: between two runs, with what was found so far. Twice: at once."""
+
+    def asked(*signal_and_frame: object) -> None:
+        if exploration.stopping:
+            raise KeyboardInterrupt
+        exploration.stop()
+
+    before = signal.signal(signal.SIGINT, asked)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _setting(options: dict[str, Any], **more: Any) -> Setting:
