@@ -1,7 +1,9 @@
 """Trying a corner in every order, with faults at every place, until it is exhausted or somebody says stop."""
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any
 
 from exercises.lab.database import Database
@@ -118,7 +120,7 @@ class Exploration:
             found.stopped = str(stopped)
         found.seconds = monotonic() - found.began
         if found.shortest:
-            found.shortest = shorter(self.database, self.corner, found.shortest)
+            found.shortest = shorter(self.database, found.shortest)
         return found
 
     def _with_faults(self, faults: tuple[Fault, ...]) -> None:
@@ -259,43 +261,53 @@ def length(text: str) -> tuple[int, ...]:
 # --- Shrinking ----------------------------------------------------------------------------------------------------
 
 
-def shorter(database: Database, corner: Corner, failure: tuple[str, Played]) -> tuple[str, Played]:
-    """The same failure with fewer boxes, orders, faults and turns, as far as leaving one out at a time goes."""
+LOOKED_FOR = 200  # orders of a smaller corner in which the same failure is looked for
+
+
+def shorter(database: Database, failure: tuple[str, Played]) -> tuple[str, Played]:
+    """The same failure with fewer boxes, orders, messages, faults and turns, as far as one less at a time goes."""
     best = failure
-    while True:
-        for candidate in candidates(best[0]):
-            smaller = _still_fails(database, *candidate, best[1])
-            if smaller is not None and length(smaller[0]) < length(best[0]):
-                best = smaller
-                break
-        else:
-            return best
+    while smaller := next(_smaller(database, best), None):
+        best = smaller
+    return best
 
 
-def candidates(text: str) -> Iterator[tuple[Corner, tuple[Fault, ...], tuple[tuple[int, str], ...]]]:
-    corner, faults, schedule = read(text)
-    if corner.orders > 1:
-        yield replace(corner, orders=corner.orders - 1), faults, schedule.turns
-    if corner.messages > 1:
-        yield replace(corner, messages=corner.messages - 1), faults, schedule.turns
+def _smaller(database: Database, failure: tuple[str, Played]) -> Iterator[tuple[str, Played]]:
+    """A smaller corner is searched anew, for its orders are others; a fault or a turn is left out as it is."""
+    corner, faults, schedule = read(failure[0])
+    for name, least in (("boxes", 2), ("orders", 1), ("messages", 1)):
+        if getattr(corner, name) > least:
+            fewer = replace(corner, **{name: getattr(corner, name) - 1})
+            yield from _in(database, fewer, faults, failure)
     for place in range(len(faults)):
-        yield corner, faults[:place] + faults[place + 1 :], schedule.turns
+        yield from _in(database, corner, faults[:place] + faults[place + 1 :], failure)
     for place in range(len(schedule.turns)):
-        yield corner, faults, schedule.turns[:place] + schedule.turns[place + 1 :]
+        turns = schedule.turns[:place] + schedule.turns[place + 1 :]
+        with suppress(Diverged):
+            yield from _the_same(corner, faults, play(database, corner, Staying(dict(turns)), faults), failure)
 
 
-def _still_fails(
-    database: Database,
-    corner: Corner,
-    faults: tuple[Fault, ...],
-    turns: tuple[tuple[int, str], ...],
-    failure: Played,
-) -> tuple[str, Played] | None:
-    try:
-        played = play(database, corner, Staying(dict(turns)), faults)
-    except Diverged:
-        return None
-    kinds = {sentence.rpartition(" (")[0] for sentence in failure.wrong}
-    if not kinds <= {sentence.rpartition(" (")[0] for sentence in played.wrong}:
-        return None
-    return written(corner, faults, played.taken), played
+def _in(
+    database: Database, corner: Corner, faults: tuple[Fault, ...], failure: tuple[str, Played]
+) -> Iterator[tuple[str, Played]]:
+    """The first orders of this corner that fail in the same way."""
+    found: list[tuple[str, Played]] = []
+
+    def one(policy: Policy) -> Sequence[Taken]:
+        played = play(database, corner, policy, faults)
+        found.extend(_the_same(corner, faults, played, failure))
+        return played.taken
+
+    for _ in islice(every_order(one), LOOKED_FOR):
+        if found:
+            yield found[0]
+            return
+
+
+def _the_same(
+    corner: Corner, faults: tuple[Fault, ...], played: Played, failure: tuple[str, Played]
+) -> Iterator[tuple[str, Played]]:
+    """This one, if it went wrong in every way in which the other did, however often."""
+    kinds = {sentence.rpartition(" (")[0] for sentence in failure[1].wrong}
+    if kinds <= {sentence.rpartition(" (")[0] for sentence in played.wrong}:
+        yield written(corner, faults, played.taken), played
