@@ -182,6 +182,14 @@ def test_the_shortest_failure_has_no_order_too_many(database: Database) -> None:
     assert read(found.shortest[0])[0].orders == 1
 
 
+def test_with_faults_nothing_is_called_exhausted(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All orders with those of the menu were tried, and the menu is not all that can happen."""
+    monkeypatch.setattr("exercises.scenarios.exploration.menu", lambda *_: [Fault.read("pause@box-a:2")])
+    found = explored(database, Corner(Setting(lock="none", settle="guarded"), orders=1), faults=1)
+    assert (found.exhausted, found.plans, found.failures) == (False, 2, {})
+    assert "leaves out" in found.stopped
+
+
 def test_a_stop_leaves_what_was_found_so_far(database: Database) -> None:
     """Between two runs, so that nothing is left lying about; and it is not called exhausted."""
     exploration = Exploration(database, Corner(Setting(lock="none")), Bounds())
