@@ -15,6 +15,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -104,10 +105,10 @@ def rows(database: Any, seconds: float) -> Iterator[dict[str, Any]]:
     yield {"name": "wednesday", "rate": rate(seconds, lambda: replay.play(database, Setting())), "floor": None}
     for boxes, orders in ((3, 2), (4, 2), (2, 4), (2, 8)):
         which = corner.Corner(setting, boxes, orders)
-        yield {"name": f"{boxes} boxes, {orders} rows", "rate": rate(seconds, lambda: order(which)), "floor": None}  # noqa: B023
+        yield {"name": f"{boxes} boxes, {orders} rows", "rate": rate(seconds, partial(order, which)), "floor": None}
     for kind in ("pause", "crash"):
         faults = (Fault.read(f"{kind}@box-a:3"),)
-        yield {"name": f"with a {kind}", "rate": rate(seconds, lambda: order(two, faults)), "floor": None}  # noqa: B023
+        yield {"name": f"with a {kind}", "rate": rate(seconds, partial(order, two, faults)), "floor": None}
 
 
 def main() -> None:

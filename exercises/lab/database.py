@@ -34,12 +34,12 @@ class Database:
     @contextmanager
     def lent(self) -> Iterator["Database"]:
         """`django.db.connection` is this database meanwhile, in fibres and outside them. Closes every session."""
-        mine = connections._connections  # type: ignore[attr-defined]  # the one place that says whose they are
-        connections._connections = _Shelf(self)  # type: ignore[attr-defined]
+        handler: Any = connections  # its `_connections`, which the stubs do not know, says whose they are
+        mine, handler._connections = handler._connections, _Shelf(self)
         try:
             yield self
         finally:
-            connections._connections = mine  # type: ignore[attr-defined]
+            handler._connections = mine
             self.close()
 
     def session(self, name: str) -> DatabaseWrapper:

@@ -58,7 +58,7 @@ class Priorities:
     KINDS: ClassVar[int] = 2**31
 
     def __init__(self, seed: int, depth: int, steps: int) -> None:
-        self.die = random.Random(seed)  # noqa: S311  likewise
+        self.die = random.Random(seed)  # noqa: S311  to be repeated, not to be secret
         self.changes = {self.die.randrange(max(1, steps)) for _ in range(depth - 1)}
         self.priority: dict[str, int] = {}
         self.step, self.lowest = 0, 0

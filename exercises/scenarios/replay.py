@@ -28,7 +28,7 @@ ANSWER = 10.0  # virtual seconds: as long as the shop waits, and just in time
 # What a playing writes, in an order in which it may be deleted.
 WRITTEN = ("shop_settlement", "shop_refund", "shop_straycharge", "sweeper_jobrun", "shop_fence")
 FURNITURE = ("shop_stockcount", "shop_stockmovement", "shop_order", "shop_book", "shop_publisher")
-CLEAR = ";".join(f"delete from {table}" for table in (*WRITTEN, *FURNITURE))  # noqa: S608  names of ours
+CLEAR = ";".join(f"delete from {table}" for table in (*WRITTEN, *FURNITURE))  # noqa: S608  our own tables' names, nobody's input
 # A session's mark and whatever it holds by name: none of it may reach its next run.
 TIDYING = "select pg_advisory_unlock_all(), set_config('marlow.run', '', false)"
 

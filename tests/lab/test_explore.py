@@ -1,6 +1,7 @@
 """Every order in which two boxes can meet: reduced and unreduced alike, and what must be found is found."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 
@@ -8,6 +9,7 @@ from exercises.lab.database import Database
 from exercises.lab.explore import every_order, plain
 from exercises.lab.policies import Chance, Diverged, Priorities
 from exercises.lab.schedule import Schedule, Unreadable
+from exercises.lab.scheduler import Policy, Taken
 from exercises.scenarios.boxes import Setting, Unplayable, as_told
 from exercises.scenarios.corner import Corner, play
 from exercises.scenarios.exploration import Bounds, CannotReplay, Exploration, Found, read, replay, written
@@ -17,8 +19,8 @@ PHANTOM = "the catalogue promises copies that no shelf holds (1)"
 TWICE = "a row was settled more than once (1)"
 
 
-def explored(database: Database, corner: Corner, **bounds: object) -> Found:
-    return Exploration(database, corner, Bounds(**bounds)).go()  # type: ignore[arg-type]  # by name, as given
+def explored(database: Database, corner: Corner, **bounds: Any) -> Found:
+    return Exploration(database, corner, Bounds(**bounds)).go()
 
 
 def overrun(lock: str, settle: str = "unguarded") -> Corner:
@@ -244,12 +246,12 @@ def test_nobody_s_steps_are_tried_twice(database: Database) -> None:
     """Two runs of the reduced search are two orders: no schedule comes up again."""
     corner, texts = Corner(Setting(lock="none"), orders=1), list[str]()
 
-    def one(policy: object) -> object:
-        taken = play(database, corner, policy).taken  # type: ignore[arg-type]
+    def one(policy: Policy) -> Sequence[Taken]:
+        taken = play(database, corner, policy).taken
         texts.append(str(Schedule.of(taken)))
         return taken
 
-    assert all(every_order(one))  # type: ignore[arg-type]
+    assert all(every_order(one))
     assert len(set(texts)) == len(texts)
 
 

@@ -1,9 +1,13 @@
 """The wrong fences in the laboratory, and the right one: what a pause at the right place shows."""
 
+from collections.abc import Sequence
+from functools import partial
+
 import pytest
 
 from exercises.lab.database import Database
 from exercises.lab.explore import every_order
+from exercises.lab.scheduler import Policy, Taken
 from exercises.scenarios.boxes import Setting
 from exercises.scenarios.corner import Corner, play
 from exercises.scenarios.faults import Fault
@@ -12,18 +16,20 @@ from exercises.wrong_fences import WRONG_FENCES
 PAUSES = [Fault.read(f"pause@box-a:{after}") for after in range(1, 6)]
 
 
+def judged(database: Database, corner: Corner, fault: Fault, wrong: list[bool], policy: Policy) -> Sequence[Taken]:
+    """One order, and whether it went wrong."""
+    played = play(database, corner, policy, [fault])
+    wrong.append(bool(played.wrong))
+    return played.taken
+
+
 def failing(database: Database, settle: str, most: int) -> list[str]:
     """The pauses under which some order goes wrong; `most` orders of each are tried."""
     corner, found = Corner(Setting(lock="slot", settle=settle), orders=1, messages=2), []
     for fault in PAUSES:
         wrong: list[bool] = []
 
-        def one(policy, fault=fault, wrong=wrong):  # type: ignore[no-untyped-def]  # a policy in, steps out
-            played = play(database, corner, policy, [fault])
-            wrong.append(bool(played.wrong))
-            return played.taken
-
-        for _ in every_order(one):
+        for _ in every_order(partial(judged, database, corner, fault, wrong)):
             if wrong[-1] or len(wrong) == most:
                 break
         found += [str(fault)] * any(wrong)

@@ -11,7 +11,7 @@ from exercises.lab.connection import LabConnection, Monitor
 Cursor: Any = base.Cursor  # the stubs know psycopg2's alone
 
 
-class LabCursor(Cursor):  # type: ignore[misc]  # it is Any
+class LabCursor(Cursor):  # type: ignore[misc]  # the stubs know psycopg2's cursor alone, so this base is Any
     """Django's cursor, which says beforehand what it is about to ask."""
 
     def execute(self, query: Any, params: Any = None, **options: Any) -> Any:
