@@ -4,7 +4,7 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from exercises.lab.scheduler import LabError, Option
+from exercises.lab.scheduler import LabError, Option, Taken
 
 
 class Diverged(LabError):
@@ -38,6 +38,16 @@ class Staying:
                 place = find(options, who, self.decisions)
         self.last = options[place].who
         return place
+
+
+class Recorded:
+    """The choices of a run, made again by their places."""
+
+    def __init__(self, taken: Sequence[Taken]) -> None:
+        self.chosen = iter([step.chosen for step in taken])
+
+    def choose(self, options: Sequence[Option]) -> int:
+        return min(next(self.chosen, 0), len(options) - 1)
 
 
 class Chance:

@@ -24,6 +24,12 @@ class TooLong(LabError):
     """A ceiling was reached: of steps, or of virtual time."""
 
 
+class BrokenOff(LabError):
+    """A policy wanted no more of this run. `taken` is what was done by then."""
+
+    taken: Sequence["Taken"] = ()
+
+
 @dataclass(frozen=True)
 class Option:
     """Who could go next, and with what."""
@@ -96,6 +102,9 @@ class Scheduler:
         try:
             while self._once():
                 pass
+        except BrokenOff as broken:
+            broken.taken = self.taken
+            raise
         finally:
             for fibre in self.fibres:
                 fibre.abandon()
