@@ -71,7 +71,7 @@ class LabConnection(psycopg.Connection[Any]):
         self._poll = select.poll()
         self._polled = -1
         self._victim = False  # of a deadlock, as the laboratory chose
-        # Of the next COMMIT: it is carried out (True) or not (False), and its answer is lost with the session.
+        # Of the step it waits at: it is carried out (True) or not (False), and its answer is lost with the session.
         self.unknown: bool | None = None
 
     @contextmanager
@@ -91,7 +91,7 @@ class LabConnection(psycopg.Connection[Any]):
         statement = self._statement or self._ending(gen)
         if statement is not LOCAL:
             fibre.at(Step(statement.label, self._touches(statement)))
-        unknown, self.unknown = (self.unknown, None) if statement is COMMIT else (None, self.unknown)
+        unknown, self.unknown = self.unknown, None
         if unknown is False:
             self.monitor.end(self.pgconn.backend_pid)
         try:
@@ -105,7 +105,7 @@ class LabConnection(psycopg.Connection[Any]):
             self._remember(statement)
         if unknown:
             self.monitor.end(self.pgconn.backend_pid)
-            raise psycopg.OperationalError("the connection was lost before COMMIT was answered")
+            raise psycopg.OperationalError("the connection was lost before the server answered")
         return answer
 
     def _ending(self, gen: PQGen[Any]) -> Statement:

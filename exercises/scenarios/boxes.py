@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.conf import settings
+
 from exercises.lab.fibre import Abandoned, Fibre, State, Waiting, current
 from exercises.lab.scheduler import LabClock, LabError, Scheduler, at
 from exercises.lab.servers import VirtualEtcd, VirtualRedis, VirtualZooKeeper
 from exercises.lab.steps import Mode, Step, step, touching
-from exercises.scenarios.ports import EtcdPort, RedisNodesPort, RedisPort, ZooKeeperPort
+from exercises.scenarios.ports import EtcdPort, Fate, RedisNodesPort, RedisPort, ZooKeeperPort
 from exercises.scenarios.provider import ProviderPort, VirtualProvider
 from exercises.wrong_fences import WRONG_FENCES
 from shop.settle import FORMS, Form
@@ -23,6 +25,12 @@ from sweeper.locks.base import Lock, Renewal
 from sweeper.locks.live import LivePostgres
 from sweeper.locks.ports import Beside, Ports
 from sweeper.sweep import Rules, sweep
+
+
+def noticed_after() -> float:
+    """Seconds of silence after which Postgres ends a session, by the settings that every connection asks for."""
+    interval, times = settings.MARLOW_TCP_KEEPALIVES_INTERVAL, settings.MARLOW_TCP_KEEPALIVES_COUNT
+    return float(settings.MARLOW_TCP_KEEPALIVES_IDLE + interval * times)
 
 
 class Unplayable(LabError):
@@ -45,6 +53,7 @@ class Setting:
     ttl: float = 120.0
     every: float = 120.0
     pending_for: float = 120.0
+    keepalive: float = field(default_factory=noticed_after)  # until Postgres misses a box that is gone
 
     def __post_init__(self) -> None:
         if self.lock not in LOCKS:
@@ -68,6 +77,10 @@ class Setting:
         return {"lock": self.lock, "settle": self.settle, "question": self.question}
 
     @property
+    def strategy(self) -> type[Lock]:
+        return LOCKS[self.lock]
+
+    @property
     def form(self) -> Form:
         return {**FORMS, **WRONG_FENCES}[self.settle]
 
@@ -76,11 +89,6 @@ class Setting:
         return Rules(
             ttl=self.ttl, pending_for=self.pending_for, stop_on_lost_lease=self.stop_on_lost_lease, job="sweeper"
         )
-
-
-def ask(label: str, names: tuple[str, ...], writes: bool) -> None:
-    """The step of a question to one of the virtual servers."""
-    at(Step(label, touching(names, Mode.WRITE if writes else Mode.READ)))
 
 
 @dataclass
@@ -99,6 +107,14 @@ class Servers:
         self.nodes = [VirtualRedis(now) for _ in range(5)]
         self.etcd, self.zookeeper = VirtualEtcd(now), VirtualZooKeeper(now)
 
+    def deadlines(self) -> set[datetime]:
+        """When leases, sessions and keys will be over, in true time."""
+        return {
+            self.scheduler.now + timedelta(milliseconds=deadline - server.time())
+            for server in (self.redis, *self.nodes, self.etcd, self.zookeeper)
+            for deadline in server.deadlines()
+        }
+
 
 class Box:
     """One box: its clock, its ways to the servers, and the runs on it."""
@@ -107,13 +123,20 @@ class Box:
         self.name, self.setting, self.journal = name, setting, journal
         self.scheduler = servers.scheduler
         self.clock = LabClock(self.scheduler, offset)
-        self.provider = ProviderPort(servers.provider, self.clock, ask)
-        self.redis = RedisPort(servers.redis, ask)
-        self.nodes = RedisNodesPort(servers.nodes, ask)
-        self.etcd = EtcdPort(servers.etcd, ask)
+        self.provider = ProviderPort(servers.provider, self.clock, self._ask)
+        self.redis = RedisPort(servers.redis, self._ask)
+        self.nodes = RedisNodesPort(servers.nodes, self._ask)
+        self.etcd = EtcdPort(servers.etcd, self._ask)
         self.servers = servers
         self.runs: list[Fibre] = []
+        self.fates: dict[str, bool] = {}  # by fibre: what becomes of the question it is about to ask
         self._values = 0
+
+    def _ask(self, label: str, names: tuple[str, ...], writes: bool) -> Fate:
+        """The step of a question to one of the virtual servers."""
+        at(Step(label, touching(names, Mode.WRITE if writes else Mode.READ)))
+        asking = current()
+        return None if asking is None else self.fates.pop(asking.name, None)
 
     def cron(self, moment: datetime) -> Fibre:
         """The schedule's message for this moment: one run, by a worker that is free."""
@@ -134,7 +157,7 @@ class Box:
     def _sweep(self, run: Run, name: str) -> None:
         self.journal.begin(run, self.clock.now())
         self.journal.write(Event(self.clock.now(), run.box, run.run, Kind.STARTED))
-        session = ZooKeeperPort(self.servers.zookeeper, ask, self.setting.ttl)  # a run's own, as live
+        session = ZooKeeperPort(self.servers.zookeeper, self._ask, self.setting.ttl)  # a run's own, as live
         try:
             sweep(
                 run,
@@ -165,7 +188,7 @@ class Box:
         )
         if self.setting.lock == "zookeeper":
             self._keep_session(name, session)
-        return LOCKS[self.setting.lock](ports)
+        return self.setting.strategy(ports)
 
     def _new_value(self) -> str:
         self._values += 1

@@ -14,11 +14,12 @@ from django.db import connection
 
 from exercises.lab.database import Database
 from exercises.lab.scheduler import Policy, Scheduler, Stuck, Taken
-from exercises.scenarios import wednesday
+from exercises.scenarios import oracles, wednesday
 from exercises.scenarios.boxes import Box, Servers, Setting, Unplayable, as_told
-from exercises.scenarios.faults import Fault, Faults
+from exercises.scenarios.faults import Fault
 from exercises.scenarios.provider import TIMEOUT
 from exercises.scenarios.replay import CLEAR
+from exercises.scenarios.strikes import Strikes
 from shop.models import Book, Publisher
 from sweeper import verdict
 from sweeper.journal import Memory
@@ -27,8 +28,6 @@ START = wednesday.START
 JUST_AFTER = timedelta(milliseconds=1)
 BOXES = "abcdefgh"
 MOST = {"boxes": len(BOXES), "orders": 50, "messages": 10}
-# What a run may end with where its box or its session was struck.
-STRUCK = {"OperationalError", "InterfaceError", "LockUnavailable", "LockMislaid"}
 
 
 @dataclass(frozen=True)
@@ -55,18 +54,21 @@ class Corner:
 
 @dataclass(frozen=True)
 class Played:
-    """One order, and what it came to. `wrong` names what the oracles found, nothing where all is well."""
+    """One order, and what it came to. `wrong` names what the oracles found, nothing where all is well; `met` are the
+    faults that struck something.
+    """
 
     taken: Sequence[Taken]
     verdict: dict[str, Any]
     wrong: tuple[str, ...]
     errors: dict[str, str]
+    met: frozenset[Fault] = frozenset()
 
     @property
     def outcome(self) -> tuple[Any, ...]:
         """What two orders are compared by: the shop as it ends, and what the oracles say."""
         counts = ("phantom", "lost", "double_settles", "foreign_deletes")
-        return (*(self.verdict[name] for name in counts), tuple(sorted(self.errors.values())))
+        return (*(self.verdict[name] for name in counts), self.wrong, tuple(sorted(self.errors.values())))
 
 
 def play(database: Database, corner: Corner, policy: Policy, faults: Sequence[Fault] = ()) -> Played:
@@ -80,7 +82,8 @@ def play(database: Database, corner: Corner, policy: Policy, faults: Sequence[Fa
             moment = START + message * (timedelta(seconds=corner.setting.every) + JUST_AFTER)
             for box in boxes.values():
                 database.session(box.cron(moment).name)
-        Faults(scheduler, database, boxes, servers, faults).lie_in_wait()
+        strikes = Strikes(scheduler, database, boxes, servers, faults)
+        strikes.lie_in_wait()
         stuck = ""
         try:
             scheduler.run()
@@ -88,18 +91,19 @@ def play(database: Database, corner: Corner, policy: Policy, faults: Sequence[Fa
             stuck = str(error)
         finally:
             database.tidy()
-        told = verdict.on(journal.events, _counted(), **corner.setting.named)
+        counted, statuses, owed = _counted()
+        told = verdict.on(journal.events, counted, **corner.setting.named)
     told["events"] = as_told(journal.events)
     errors = {fibre.name: type(fibre.error).__name__ for fibre in scheduler.fibres if fibre.error is not None}
     if stuck:
         errors["everybody"] = "Stuck"
-    return Played(scheduler.taken, told, (*wrong(told), *died(errors, faults)), errors)
-
-
-def died(errors: dict[str, str], faults: Sequence[Fault]) -> tuple[str, ...]:
-    """Runs that ended by an error for which no fault is to blame. Which ones does not matter."""
-    expected = STRUCK if faults else set[str]()
-    return tuple(f"a run died of {error} (1)" for error in sorted({*errors.values()} - expected))
+    found = (
+        *oracles.copies(told),
+        *oracles.money(servers.provider, statuses, owed),
+        *oracles.liveness(journal.events, strikes.deaths, corner.setting),
+        *oracles.died(errors, struck=bool(faults)),
+    )
+    return Played(scheduler.taken, told, found, errors, strikes.met)
 
 
 # Out: the shop as a corner can leave it. Two that are alike in this are alike in what `verdict.counted` says.
@@ -108,32 +112,25 @@ select (select stock from shop_book where id = 1), (select count(*) from shop_st
     (select array_agg(status::text order by id) from shop_order),
     (select array_agg(format('%s %s %s', order_id, outcome, copies_back) order by order_id, outcome, copies_back)
         from shop_settlement),
-    (select array_agg(format('%s %s', order_id, amount_minor) order by id) from shop_refund)
+    (select array_agg(charge_key || ' ' || amount_minor order by charge_key) from shop_refund)
 """
 
 
-def _counted() -> dict[str, int]:
-    """The shop's own sums, done once for each state: they cost as much as the whole order that led there."""
+def _counted() -> tuple[dict[str, int], dict[str, str], list[str]]:
+    """The shop's own sums, done once for each state: they cost as much as the whole order that led there. And the
+    orders' states by their charges' keys, and the keys of charges that are due back or were given back.
+    """
     with connection.cursor() as cursor:
         cursor.execute(STATE)
-        state = repr(cursor.fetchone())
+        row = cursor.fetchone()
+    state = repr(row)
     if state not in _known:
         _known[state] = verdict.counted()
-    return _known[state]
+    statuses = {f"row-{number}": status for number, status in enumerate(row[2], start=1)}
+    return _known[state], statuses, [refund.partition(" ")[0] for refund in row[4] or ()]
 
 
 _known: dict[str, dict[str, int]] = {}
-
-
-def wrong(told: dict[str, Any]) -> tuple[str, ...]:
-    """What no order may come to, in words."""
-    sentences = {
-        "phantom": "the catalogue promises copies that no shelf holds",
-        "lost": "the shelf holds copies that the catalogue does not know",
-        "double_settles": "a row was settled more than once",
-        "foreign_deletes": "a run deleted another run's key",
-    }
-    return tuple(f"{sentence} ({told[name]})" for name, sentence in sentences.items() if told[name])
 
 
 @contextmanager

@@ -5,6 +5,7 @@ what it does is one event. Durations are virtual seconds. A server that is down 
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TypeVar
 
 from exercises.lab.servers import NotDone, SessionOver, Unreachable, VirtualEtcd, VirtualRedis, VirtualZooKeeper
@@ -12,8 +13,10 @@ from sweeper.locks.ports import Created, LockUnavailable, Node
 
 Answer = TypeVar("Answer")
 
+# What becomes of a question: None, it is answered; True, it is carried out and the answer is lost; False, it is lost.
+Fate = bool | None
 # What is about to be asked, in words; the names of what it touches; whether it may change that.
-Step = Callable[[str, tuple[str, ...], bool], None]
+Step = Callable[[str, tuple[str, ...], bool], Fate]
 
 
 class RedisPort:
@@ -23,31 +26,27 @@ class RedisPort:
         self.server, self.step, self.name = server, step, name
 
     def set_if_absent(self, key: str, value: str, ttl: float) -> bool:
-        self._step("SET NX", key)
-        return _answer(lambda: self.server.set_if_absent(key, value, milliseconds(ttl)))
+        return _answer(self._step("SET NX", key), lambda: self.server.set_if_absent(key, value, milliseconds(ttl)))
 
     def set_or_get(self, key: str, value: str, ttl: float) -> str | None:
-        self._step("SET NX GET", key)
-        return _answer(lambda: self.server.set_or_get(key, value, milliseconds(ttl)))
+        return _answer(self._step("SET NX GET", key), lambda: self.server.set_or_get(key, value, milliseconds(ttl)))
 
     def get(self, key: str) -> str | None:
-        self._step("GET", key, writes=False)
-        return _answer(lambda: self.server.get(key))
+        return _answer(self._step("GET", key, writes=False), lambda: self.server.get(key))
 
     def delete(self, key: str) -> bool:
-        self._step("DEL", key)
-        return _answer(lambda: self.server.delete(key))
+        return _answer(self._step("DEL", key), lambda: self.server.delete(key))
 
     def delete_if_equal(self, key: str, value: str) -> bool:
-        self._step("compare-and-delete", key)
-        return _answer(lambda: self.server.delete_if_equal(key, value))
+        return _answer(self._step("compare-and-delete", key), lambda: self.server.delete_if_equal(key, value))
 
     def expire_if_equal(self, key: str, value: str, ttl: float) -> bool:
-        self._step("compare-and-expire", key)
-        return _answer(lambda: self.server.expire_if_equal(key, value, milliseconds(ttl)))
+        return _answer(
+            self._step("compare-and-expire", key), lambda: self.server.expire_if_equal(key, value, milliseconds(ttl))
+        )
 
-    def _step(self, question: str, key: str, writes: bool = True) -> None:
-        self.step(f"{self.name} {question} {key}", (f"{self.name}:{key}",), writes)
+    def _step(self, question: str, key: str, writes: bool = True) -> Fate:
+        return self.step(f"{self.name} {question} {key}", (f"{self.name}:{key}",), writes)
 
 
 class RedisNodesPort:
@@ -71,8 +70,11 @@ class RedisNodesPort:
         return self._ask("compare-and-expire", key, lambda server: server.expire_if_equal(key, value, lives))
 
     def _ask(self, question: str, key: str, asked: Callable[[VirtualRedis], Answer]) -> list[Answer | None]:
-        self.step(f"{self.name} {question} {key}", (f"{self.name}:{key}",), True)
-        return [_answer_or_none(asked, server) for server in self.servers]
+        fate = self.step(f"{self.name} {question} {key}", (f"{self.name}:{key}",), True)
+        if fate is False:
+            return [None] * len(self.servers)
+        answers = [_answer_or_none(asked, server) for server in self.servers]
+        return answers if fate is None else [None] * len(self.servers)
 
 
 class EtcdPort:
@@ -82,28 +84,23 @@ class EtcdPort:
         self.server, self.step, self.name = server, step, name
 
     def grant(self, ttl: float) -> int:
-        self._step("grant a lease")
-        return _answer(lambda: self.server.grant(ttl))
+        return _answer(self._step("grant a lease"), lambda: self.server.grant(ttl))
 
     def create(self, key: str, value: str, lease: int) -> Created:
-        self._step(f"create {key}")
-        made = _answer(lambda: self.server.create(key, value, lease))
+        made = _answer(self._step(f"create {key}"), lambda: self.server.create(key, value, lease))
         return Created(made.succeeded or made.value == value, made.revision, made.value)
 
     def keep_alive(self, lease: int) -> bool:
-        self._step("keep the lease alive")
-        return _answer(lambda: self.server.keep_alive(lease))
+        return _answer(self._step("keep the lease alive"), lambda: self.server.keep_alive(lease))
 
     def revoke(self, lease: int) -> bool:
-        self._step("revoke the lease")
-        return _answer(lambda: self.server.revoke(lease))
+        return _answer(self._step("revoke the lease"), lambda: self.server.revoke(lease))
 
     def get(self, key: str) -> str | None:
-        self._step(f"get {key}", writes=False)
-        return _answer(lambda: self.server.get(key))
+        return _answer(self._step(f"get {key}", writes=False), lambda: self.server.get(key))
 
-    def _step(self, question: str, writes: bool = True) -> None:
-        self.step(f"{self.name} {question}", (self.name,), writes)
+    def _step(self, question: str, writes: bool = True) -> Fate:
+        return self.step(f"{self.name} {question}", (self.name,), writes)
 
 
 class ZooKeeperPort:
@@ -157,22 +154,19 @@ class ZooKeeperPort:
     def close(self) -> None:
         """End the session, and with it every node of ours that is left. A server that is down finds out by itself."""
         if self._number:
-            self._step("close the session")
+            fate = self._step("close the session")
             number, self._number, self._connected = self._number, 0, False
-            try:
-                self.server.close(number)
-            except Unreachable:
-                return
+            with suppress(Unreachable):
+                _carried_out(fate, lambda: self.server.close(number))
 
     def _ask(self, question: str, asked: Callable[[], Answer], writes: bool = True) -> Answer:
         if not self._number:
-            self._step("open a session")
-            _answer(self._open)
-        self._step(question, writes)
+            _answer(self._step("open a session"), self._open)
+        fate = self._step(question, writes)
         if not self._number:
             raise LockUnavailable("The session was closed in the meantime.")
         try:
-            answer = asked()
+            answer = _carried_out(fate, asked)
         except SessionOver as over:
             self._open()
             raise LockUnavailable(str(over)) from over
@@ -187,8 +181,8 @@ class ZooKeeperPort:
     def _open(self) -> None:
         self._number, self._connected = self.server.open(self.timeout), True
 
-    def _step(self, question: str, writes: bool = True) -> None:
-        self.step(f"{self.name} {question}", (self.name,), writes)
+    def _step(self, question: str, writes: bool = True) -> Fate:
+        return self.step(f"{self.name} {question}", (self.name,), writes)
 
 
 def milliseconds(ttl: float) -> int:
@@ -196,11 +190,21 @@ def milliseconds(ttl: float) -> int:
     return max(1, round(ttl * 1000))
 
 
-def _answer(asked: Callable[[], Answer]) -> Answer:
+def _answer(fate: Fate, asked: Callable[[], Answer]) -> Answer:
     try:
-        return asked()
+        return _carried_out(fate, asked)
     except NotDone as refused:
         raise LockUnavailable(str(refused)) from refused
+
+
+def _carried_out(fate: Fate, asked: Callable[[], Answer]) -> Answer:
+    """Raises Unreachable where the question or its answer is lost."""
+    if fate is False:
+        raise Unreachable("No answer: the question was lost.")
+    answer = asked()
+    if fate:
+        raise Unreachable("No answer: it was lost.")
+    return answer
 
 
 def _answer_or_none(asked: Callable[[VirtualRedis], Answer], server: VirtualRedis) -> Answer | None:

@@ -4,11 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from exercises.scenarios.ports import Fate
 from marlow.clock import Clock
 from shop.provider.answers import Answer, LandedCharge, Verdict
 
 TIMEOUT = 10.0  # virtual seconds that the shop waits for an answer
-Step = Callable[[str, tuple[str, ...], bool], None]
+TOO_LATE = TIMEOUT + 1.0
+Step = Callable[[str, tuple[str, ...], bool], Fate]
 
 
 @dataclass
@@ -23,13 +25,22 @@ class Charge:
 @dataclass
 class VirtualProvider:
     """One provider for all boxes. `latency`: virtual seconds from a question to its answer; the answer is what was
-    true when the question arrived.
+    true when the question arrived. Where it takes longer than the shop waits, nothing is done: money that would have
+    moved by then never moves, as with the live provider when its client has gone.
+
+    `pace` stands in for `latency` where it changes: asked once for each question, by its kind, when it arrives. Where
+    it counts them, questions about two orders are no longer independent; an exploration must do without.
     """
 
     latency: float = 0.0
+    pace: Callable[[str], float] | None = None
     charges: dict[str, Charge] = field(default_factory=dict)
     barred: set[str] = field(default_factory=set)
     dark: bool = False
+
+    def takes(self, question: str) -> float:
+        """Virtual seconds until a question of this kind, which arrives now, is answered."""
+        return self.latency if self.pace is None else self.pace(question)
 
     def land(self, key: str, amount_minor: int, at: datetime) -> bool:
         """The money of this key moves, unless the key was barred or it moved already; did it?"""
@@ -88,11 +99,12 @@ class ProviderPort:
         return Answer(Verdict.NO) if charge is None else Answer(Verdict.YES, charge.amount_minor)
 
     def _ask(self, question: str, key: str, writes: bool, asked: Callable[[], Answer]) -> Answer:
-        self.step(f"provider {question} {key}", (f"provider:{key}",), writes)
-        if self.provider.dark:
+        fate = self.step(f"provider {question} {key}", (f"provider:{key}",), writes)
+        takes = self.provider.takes(question)
+        if self.provider.dark or fate is False or takes > TIMEOUT:
             self.clock.sleep(TIMEOUT)
             return Answer(Verdict.UNKNOWN, why="timeout")
-        answer, latency = asked(), self.provider.latency
+        answer, latency = asked(), TOO_LATE if fate else takes
         if latency:
             self.clock.sleep(min(latency, TIMEOUT))
         return answer if latency <= TIMEOUT else Answer(Verdict.UNKNOWN, why="timeout")

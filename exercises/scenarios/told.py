@@ -80,7 +80,7 @@ def report(found: Found) -> str:
     within = ", ".join(f"{name} {value}" for name, value in told.items())
     lines = [f"{found.schedules} schedules in {found.seconds:.1f} s, up to {found.depth} steps long; {within}."]
     if bounds["menu"]:
-        lines.append(f"Faults tried, after every step of every box: {', '.join(bounds['menu'])}.")
+        lines.append(f"Faults tried, at every place: {', '.join(bounds['menu'])}.")
     if found.exhausted:
         lines.append("Exhausted: there is no other order within these bounds.")
     else:

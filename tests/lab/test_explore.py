@@ -13,7 +13,7 @@ from exercises.lab.scheduler import Policy, Taken
 from exercises.scenarios.boxes import Setting, Unplayable, as_told
 from exercises.scenarios.corner import Corner, play
 from exercises.scenarios.exploration import Bounds, CannotReplay, Exploration, Found, read, replay, written
-from exercises.scenarios.faults import Fault
+from exercises.scenarios.faults import Fault, Kind
 
 PHANTOM = "the catalogue promises copies that no shelf holds (1)"
 TWICE = "a row was settled more than once (1)"
@@ -85,14 +85,11 @@ def test_a_pause_past_the_lease_is_beyond_stopping_on_a_lost_one(database: Datab
     """Between the look at the clock and the write: only the database can refuse it there."""
     stops = Setting(lock="redis-token", stop_on_lost_lease=True)
     corner = Corner(stops, orders=1, messages=2)
-    found = explored(database, corner)
-    assert found.exhausted
-    assert found.failures == {}, "in calm weather it holds"
-    for after in range(3, 7):
-        played = [play(database, corner, Chance(seed), [Fault.read(f"pause@box-a:{after}")]) for seed in range(6)]
-        if any(order.wrong for order in played):
-            return
-    pytest.fail("no pause was found that makes a copy up")
+    calm = explored(database, corner)
+    assert calm.exhausted
+    assert calm.failures == {}, "in calm weather it holds"
+    assert (PHANTOM, TWICE) in explored(database, corner, faults=1, kinds=(Kind.PAUSE,)).failures
+    assert explored(database, corner, faults=1, kinds=(Kind.PAUSE_SHORT,)).failures == {}
 
 
 @pytest.mark.parametrize(
@@ -101,9 +98,10 @@ def test_a_pause_past_the_lease_is_beyond_stopping_on_a_lost_one(database: Datab
 def test_a_server_that_forgets_makes_two_holders(database: Database, kind: str, lock: str) -> None:
     """No box does anything wrong: the lock was given twice, and an unguarded settle settles twice."""
     corner = Corner(Setting(lock=lock, stop_on_lost_lease=True), orders=1)
-    found = [play(database, corner, Chance(seed), [Fault.read(f"{kind}@box-a:2")]) for seed in range(12)]
-    assert any(order.wrong == (PHANTOM, TWICE) for order in found)
-    assert not any(play(database, corner, Chance(seed)).wrong for seed in range(12))
+    assert explored(database, corner).failures == {}
+    found = explored(database, corner, faults=1, kinds=(Kind(kind),))
+    assert set(found.failures) == {(PHANTOM, TWICE)}
+    assert not found.exhausted, "there are other faults than this one"
 
 
 @pytest.mark.parametrize("kind", ["unknown-done", "crash", "lost"])
@@ -184,12 +182,12 @@ def test_the_shortest_failure_has_no_order_too_many(database: Database) -> None:
     assert read(found.shortest[0])[0].orders == 1
 
 
-def test_with_faults_nothing_is_called_exhausted(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All orders with those of the menu were tried, and the menu is not all that can happen."""
-    monkeypatch.setattr("exercises.scenarios.exploration.menu", lambda *_: [Fault.read("pause@box-a:2")])
-    found = explored(database, Corner(Setting(lock="none", settle="guarded"), orders=1), faults=1)
-    assert (found.exhausted, found.plans, found.failures) == (False, 2, {})
-    assert "leaves out" in found.stopped
+def test_with_a_part_of_the_menu_nothing_is_called_exhausted(database: Database) -> None:
+    """All orders with these faults were tried, and the others were not."""
+    corner = Corner(Setting(lock="none", settle="guarded"), orders=1)
+    found = explored(database, corner, faults=1, kinds=(Kind.CRASH,))
+    assert (found.exhausted, found.failures) == (False, {})
+    assert "menu" in found.stopped
 
 
 def test_a_stop_leaves_what_was_found_so_far(database: Database) -> None:

@@ -80,6 +80,9 @@ class VirtualEtcd(Machine):
         self._asked()
         return self._keys[key].value if key in self._keys else None
 
+    def deadlines(self) -> list[int]:
+        return sorted({lease.deadline for lease in self._leases.values()})
+
     def _expire(self) -> None:
         """In the order in which they ran out: each that had keys is a write of its own."""
         time = self.time()

@@ -61,6 +61,10 @@ class Machine(ABC):
         self._expire()
 
     @abstractmethod
+    def deadlines(self) -> list[int]:
+        """When what is here will be over, by this server's own time, each once, the next one first."""
+
+    @abstractmethod
     def _expire(self) -> None:
         """Do what the server has done by itself by now."""
 

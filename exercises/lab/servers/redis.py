@@ -83,6 +83,10 @@ class VirtualRedis(Machine):
         there = self._keys.get(key)
         return None if there is None else there.deadline - self.time()
 
+    def deadlines(self) -> list[int]:
+        self._expire()
+        return sorted({entry.deadline for entry in self._keys.values()})
+
     def stop(self) -> None:
         """At once: what was not shipped never will be."""
         super().stop()

@@ -96,6 +96,9 @@ class VirtualZooKeeper(Machine):
         del self._nodes[path]
         return True
 
+    def deadlines(self) -> list[int]:
+        return sorted({session.deadline for session in self._sessions.values()})
+
     def _hear(self, session: int) -> None:
         self._asked()
         if session not in self._sessions:

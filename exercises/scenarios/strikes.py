@@ -1,0 +1,259 @@
+"""What each fault does, when it strikes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import partial
+
+from exercises.lab.database import Database
+from exercises.lab.fibre import Fibre, State, Waiting, current
+from exercises.lab.scheduler import Scheduler, at
+from exercises.lab.steps import EVERYTHING, Mode, Step, Touch, touching
+from exercises.scenarios.boxes import Box, Servers, Setting
+from exercises.scenarios.faults import Fault, Kind
+from sweeper.locks import LOCKS
+
+AMOUNT_MINOR = 1299  # of every row of a corner
+MAJORITY = 3  # of Redlock's five
+MILLISECOND = timedelta(milliseconds=1)
+LOCK_SERVERS = ("redis", "redlock", "etcd", "zookeeper")
+
+# What a fault touches beside its own box, which waits for it. The end of a session touches all it locked: everything,
+# as far as anybody knows beforehand. Where deadlines matter, they are read.
+_SESSION = frozenset({Touch(EVERYTHING, Mode.COMMIT)})
+_DEADLINES = touching(LOCK_SERVERS, Mode.READ)
+_REDIS = touching(("redis", "redlock"), Mode.WRITE)
+TOUCHES: dict[Kind, frozenset[Touch]] = {
+    Kind.CRASH: _SESSION,
+    Kind.LOST: _SESSION,
+    Kind.LOCK_LOST: _SESSION,
+    Kind.CLOCK: _REDIS,
+    Kind.CLOCK_SHORT: _REDIS,
+    Kind.FAILOVER: _REDIS,
+    Kind.PROVIDER_DARK: touching(("provider",), Mode.WRITE),
+    **dict.fromkeys((Kind.PAUSE, Kind.PAUSE_SHORT, Kind.BOX_CLOCK, Kind.BOX_CLOCK_SHORT), _DEADLINES),
+}
+
+
+# Faults of a server, or of the money's way: no box waits for them. They come at any point from the moment on at which
+# their box has done its steps, and before time passes.
+FREE = (Kind.CLOCK, Kind.CLOCK_SHORT, Kind.FAILOVER, Kind.PROVIDER_DARK, Kind.LANDS)
+
+
+@dataclass(frozen=True)
+class Death:
+    """A box that does nothing more. `noticed`: when Postgres knows, at the latest."""
+
+    box: str
+    at: datetime
+    noticed: datetime
+
+
+class Strikes:
+    """The faults of one run, and what became of them. `missed`: those that found nothing to strike, as there were not
+    so many deadlines.
+    """
+
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        database: Database,
+        boxes: dict[str, Box],
+        servers: Servers,
+        faults: Sequence[Fault],
+    ) -> None:
+        self.scheduler, self.database, self.boxes, self.servers = scheduler, database, boxes, servers
+        self.faults = faults
+        self.struck: set[Fault] = set()
+        self.missed: set[Fault] = set()
+        self.deaths: list[Death] = []
+
+    def lie_in_wait(self) -> None:
+        for number, fault in enumerate(self.faults, start=1):
+            self.scheduler.start("faults", f"fault {number}", partial(self._strike, fault))
+            if fault.kind not in FREE:
+                self.scheduler.holds.append(partial(self._held, fault))
+
+    @property
+    def met(self) -> frozenset[Fault]:
+        """Those that struck something."""
+        return frozenset(self.struck - self.missed)
+
+    def _held(self, fault: Fault, box: str) -> bool:
+        return box == fault.box and self._due(fault)
+
+    def _due(self, fault: Fault) -> bool:
+        """It is to strike, and has not: the box waits for it."""
+        return fault not in self.struck and self._steps(fault.box) >= fault.after
+
+    def _steps(self, box: str) -> int:
+        return sum(fibre.steps for fibre in self.scheduler.fibres if fibre.box == box)
+
+    def _strike(self, fault: Fault) -> None:
+        waiting = current()
+        if waiting is None:
+            return
+        touches = TOUCHES.get(fault.kind, frozenset())
+        if fault.kind is Kind.LANDS:
+            touches = touching((f"provider:row-{fault.which}",), Mode.WRITE)
+        waiting.blocked(
+            Waiting(lambda: self._due(fault) or self._over(fault.box), f"waits for {fault}"),
+            Step(f"{fault.kind} of {fault.box}", touches),
+        )
+        if fault.kind in FREE or not self._over(fault.box):
+            self.struck.add(fault)
+            getattr(self, f"_{fault.kind.name.lower()}")(fault)
+
+    def _over(self, box: str) -> bool:
+        return all(fibre.state is State.DONE for fibre in self._fibres(box))
+
+    def _fibres(self, box: str) -> list[Fibre]:
+        return [fibre for fibre in self.scheduler.fibres if fibre.box == box]
+
+    # --- The box stands still, or ends ---
+
+    def _pause(self, fault: Fault) -> None:
+        if (deadline := self._deadline(fault)) is not None:
+            self.scheduler.freeze(fault.box, deadline + MILLISECOND)
+
+    def _pause_short(self, fault: Fault) -> None:
+        if (deadline := self._deadline(fault)) is not None:
+            self.scheduler.freeze(fault.box, deadline - MILLISECOND)
+
+    def _crash(self, fault: Fault) -> None:
+        self.scheduler.crash(fault.box)
+        self.deaths.append(Death(fault.box, self.scheduler.now, self.scheduler.now))
+        self._lose(self._sessions(fault.box))
+
+    def _power(self, fault: Fault) -> None:
+        self.scheduler.crash(fault.box)
+        now = self.scheduler.now
+        noticed = now + timedelta(seconds=self.boxes[fault.box].setting.keepalive)
+        self.deaths.append(Death(fault.box, now, noticed))
+        self.scheduler.start("faults", f"{fault.box} is missed", partial(self._notice, fault.box), noticed)
+
+    def _notice(self, box: str) -> None:
+        at(Step(f"Postgres notices that {box} is gone", _SESSION))
+        self._lose(self._sessions(box))
+
+    # --- Postgres ---
+
+    def _lost(self, fault: Fault) -> None:
+        alive = [fibre.name for fibre in self._fibres(fault.box) if fibre.state is not State.DONE]
+        self._lose([name for name in self._sessions(fault.box) if name in alive])
+
+    def _lock_lost(self, fault: Fault) -> None:
+        work = [fibre.name for fibre in self._fibres(fault.box)]
+        self._lose([name for name in self._sessions(fault.box) if name not in work])
+
+    def _unknown_done(self, fault: Fault) -> None:
+        self._at_the_commit(fault, carried_out=True)
+
+    def _unknown_undone(self, fault: Fault) -> None:
+        self._at_the_commit(fault, carried_out=False)
+
+    def _at_the_commit(self, fault: Fault, *, carried_out: bool) -> None:
+        """Of the COMMIT that the box waits at, if it does. It ends the session as well, and then touches as much."""
+        for fibre in self._fibres(fault.box):
+            session = self.database.sessions.get(fibre.name)
+            if fibre.state is State.READY and fibre.next and session and session.connection and commits(fibre.next):
+                session.connection.unknown = carried_out
+                fibre.next = Step(fibre.next.label, fibre.next.touches | _SESSION)
+
+    def _sessions(self, box: str) -> list[str]:
+        """Of every run on this box, and those that a run keeps beside its own: `box-a/1`, `box-a/1 lock`."""
+        return [name for name in self.database.sessions if name.partition("/")[0] == box]
+
+    def _lose(self, names: Sequence[str]) -> None:
+        for name in names:
+            self.database.lose(name)
+
+    # --- The lock's server, and clocks ---
+
+    def _lock_done(self, fault: Fault) -> None:
+        self._at_the_question(fault, LOCK_SERVERS, carried_out=True)
+
+    def _lock_undone(self, fault: Fault) -> None:
+        self._at_the_question(fault, LOCK_SERVERS, carried_out=False)
+
+    def _clock(self, fault: Fault) -> None:
+        self._step_clocks(fault, 1)
+
+    def _clock_short(self, fault: Fault) -> None:
+        self._step_clocks(fault, -1)
+
+    def _step_clocks(self, fault: Fault, past: int) -> None:
+        """So many milliseconds past the deadline, on each of the servers."""
+        found = False
+        for server in (self.servers.redis, *self.servers.nodes[:MAJORITY]):
+            deadlines = server.deadlines()
+            if fault.which <= len(deadlines):
+                found = True
+                server.step((deadlines[fault.which - 1] - server.time() + past) / 1000)
+        if not found:
+            self.missed.add(fault)
+
+    def _failover(self, fault: Fault) -> None:
+        self.servers.redis.fail_over()
+        self.servers.redis.add_replica()
+
+    def _box_clock(self, fault: Fault) -> None:
+        if (deadline := self._deadline(fault)) is not None:
+            self.boxes[fault.box].clock.offset += deadline + MILLISECOND - self.scheduler.now
+
+    def _box_clock_short(self, fault: Fault) -> None:
+        if (deadline := self._deadline(fault)) is not None:
+            self.boxes[fault.box].clock.offset += deadline - MILLISECOND - self.scheduler.now
+
+    def _box_clock_back(self, fault: Fault) -> None:
+        box = self.boxes[fault.box]
+        box.clock.offset -= timedelta(seconds=box.setting.ttl) + MILLISECOND
+
+    # --- The provider ---
+
+    def _provider_done(self, fault: Fault) -> None:
+        self._at_the_question(fault, ("provider",), carried_out=True)
+
+    def _provider_dark(self, fault: Fault) -> None:
+        self.servers.provider.dark = True
+
+    def _lands(self, fault: Fault) -> None:
+        self.servers.provider.land(f"row-{fault.which}", AMOUNT_MINOR, self.scheduler.now)
+
+    # --- What several need ---
+
+    def _at_the_question(self, fault: Fault, servers: Sequence[str], *, carried_out: bool) -> None:
+        """Of the question that the box waits to ask one of these, if it does."""
+        for fibre in self._fibres(fault.box):
+            if fibre.state is State.READY and fibre.next and server_of(fibre.next) in servers:
+                self.boxes[fault.box].fates[fibre.name] = carried_out
+
+    def _deadline(self, fault: Fault) -> datetime | None:
+        """The one that is meant, of those outstanding now."""
+        now = self.scheduler.now
+        due = [fibre.wakes for fibre in self.scheduler.fibres if fibre.next is None and fibre.wakes is not None]
+        slot = self._end_of_slot(self.boxes[fault.box].setting)
+        outstanding = sorted({moment for moment in (*self.servers.deadlines(), *due, *slot) if moment > now})
+        if fault.which > len(outstanding):
+            self.missed.add(fault)
+            return None
+        return outstanding[fault.which - 1]
+
+    def _end_of_slot(self, setting: Setting) -> list[datetime]:
+        """Where the lock is a slot's row: when the next slot begins, in true time."""
+        if setting.strategy is not LOCKS["slot"]:
+            return []
+        begun = self.scheduler.now.timestamp() // setting.every
+        return [datetime.fromtimestamp((begun + 1) * setting.every, UTC)]
+
+
+def server_of(asked: Step) -> str:
+    """Whom this step asks: `redis`, `provider`, …, and `postgres` for a statement."""
+    first = asked.label.partition(" ")[0]
+    return first if first in (*LOCK_SERVERS, "provider") else "postgres"
+
+
+def commits(asked: Step) -> bool:
+    """Whether this step makes something so at Postgres: a COMMIT, or a statement that is its own transaction."""
+    makes_so = any(touch.mode is Mode.COMMIT for touch in asked.touches)
+    return makes_so and server_of(asked) == "postgres" and asked.label != "ROLLBACK"
