@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import connection
@@ -14,6 +14,7 @@ from exercises.lab.policies import FirstCome
 from exercises.lab.scheduler import Policy, Scheduler, Taken
 from exercises.scenarios import wednesday
 from exercises.scenarios.boxes import Box, Servers, Setting, as_told
+from exercises.scenarios.hour import PROCESSES, Pace, StaffedBox, customers
 from marlow.clock import StandingClock
 from shop.settle import FORMS
 from sweeper import verdict
@@ -23,8 +24,7 @@ from sweeper.locks import LOCKS
 
 # Box A's messages come just after box B's: B's key is alive at its deadline, and gone one millisecond later.
 BEHIND = timedelta(milliseconds=1)
-SLOTS = (wednesday.START, wednesday.START + timedelta(minutes=2))
-ANSWER = 10.0  # virtual seconds: as long as the shop waits, and just in time
+EVERY = timedelta(minutes=2)
 # What a playing writes, in an order in which it may be deleted.
 WRITTEN = ("shop_settlement", "shop_refund", "shop_straycharge", "sweeper_jobrun", "shop_fence")
 FURNITURE = ("shop_stockcount", "shop_stockmovement", "shop_order", "shop_book", "shop_publisher")
@@ -43,27 +43,49 @@ class Outcome:
     errors: dict[str, str]  # of the runs that died, by their names
 
 
-def play(database: Database, setting: Setting, policy: Policy | None = None, *, friday: bool = True) -> Outcome:
-    """From 21:50:00 to the end of the runs of 21:52, and then Friday. The database is the laboratory's, lent."""
-    with _stage():
-        scheduler = Scheduler(policy or FirstCome(), wednesday.START)
+def play(
+    database: Database,
+    setting: Setting,
+    policy: Policy | None = None,
+    *,
+    start: datetime = wednesday.START,
+    processes: int = PROCESSES,
+    friday: bool = True,
+) -> Outcome:
+    """From `start` (one of wednesday.STARTS) to the end of the runs of 21:52, and then Friday. `processes`: of each
+    box's worker. The database is the laboratory's, lent.
+    """
+    with _stage(start) as furnished:
+        scheduler = Scheduler(policy or FirstCome(), start)
         servers, journal = Servers(scheduler), Memory()
-        servers.provider.latency = ANSWER
-        boxes = {name: Box(name, 0.0, servers, setting, journal) for name in ("box-b", "box-a")}
-        for slot in SLOTS:
-            for late, box in zip((timedelta(), BEHIND), boxes.values(), strict=True):
-                database.session(box.cron(slot + late).name)
+        servers.provider.pace = Pace(lambda: scheduler.now, start)
+        if start == wednesday.START_OF_EVENING:
+            _open_the_shop(database, Box("web", 0.0, servers, setting, journal), furnished)
+        boxes = [StaffedBox(name, servers, setting, journal, database, processes) for name in ("box-b", "box-a")]
+        for slot in slots(start):
+            for late, box in zip((timedelta(), BEHIND), boxes, strict=True):
+                box.cron(slot + late)
         try:
             scheduler.run()
         finally:
             database.tidy()
-        servers.provider.latency = 0.0
+        servers.provider.pace = None
         if friday:
-            _friday(boxes["box-a"])
+            _friday(boxes[-1])
         told = verdict.on(journal.events, verdict.counted(), **setting.named)
     told["events"] = as_told(journal.events)
     errors = {fibre.name: repr(fibre.error) for fibre in scheduler.fibres if fibre.error is not None}
     return Outcome(told, journal.events, scheduler.taken, errors)
+
+
+def slots(start: datetime) -> list[datetime]:
+    """When box B fires: every two minutes from `start` on, 21:52 being the last."""
+    return [start + place * EVERY for place in range((wednesday.CURTAIN - start) // EVERY + 1)]
+
+
+def _open_the_shop(database: Database, web: Box, furnished: wednesday.Stage) -> None:
+    fibre = web.scheduler.start(web.name, web.name, lambda: customers(web, furnished))
+    database.session(fibre.name)
 
 
 def _friday(box: Box) -> None:
@@ -78,12 +100,14 @@ def _friday(box: Box) -> None:
 
 
 @contextmanager
-def _stage() -> Iterator[None]:
-    """The fourteen rows of 21:50:00 among the shop's furniture; all of it is deleted again."""
+def _stage(start: datetime) -> Iterator[wednesday.Stage]:
+    """The shop's furniture, and at 21:50:00 the fourteen rows as well; all of it is deleted again."""
     clear()
     try:
-        wednesday.seed_rows(wednesday.furnish(wednesday.START))
-        yield
+        furnished = wednesday.furnish(wednesday.START)
+        if start == wednesday.START:
+            wednesday.seed_rows(furnished)
+        yield furnished
     finally:
         clear()
 
