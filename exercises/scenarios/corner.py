@@ -17,12 +17,12 @@ from exercises.lab.scheduler import Policy, Scheduler, Stuck, Taken
 from exercises.scenarios import oracles, wednesday
 from exercises.scenarios.boxes import Box, Servers, Setting, Unplayable, as_told
 from exercises.scenarios.faults import Fault
+from exercises.scenarios.placed import Placed
 from exercises.scenarios.provider import TIMEOUT
 from exercises.scenarios.replay import CLEAR
 from exercises.scenarios.strikes import Strikes
 from shop.models import Book, Publisher
 from sweeper import verdict
-from sweeper.journal import Memory
 
 START = wednesday.START
 JUST_AFTER = timedelta(milliseconds=1)
@@ -63,6 +63,7 @@ class Played:
     wrong: tuple[str, ...]
     errors: dict[str, str]
     met: frozenset[Fault] = frozenset()
+    places: Sequence[int] = ()  # of the verdict's events: how many steps came before each
 
     @property
     def outcome(self) -> tuple[Any, ...]:
@@ -75,7 +76,7 @@ def play(database: Database, corner: Corner, policy: Policy, faults: Sequence[Fa
     """Under this policy, with these faults. The database is the laboratory's, lent."""
     with _rows(corner.orders):
         scheduler = Scheduler(policy, START)
-        servers, journal = Servers(scheduler), Memory()
+        servers, journal = Servers(scheduler), Placed(scheduler)
         servers.provider.latency = corner.latency
         boxes = {name: Box(name, 0.0, servers, corner.setting, journal) for name in corner.names}
         for message in range(corner.messages):
@@ -103,7 +104,7 @@ def play(database: Database, corner: Corner, policy: Policy, faults: Sequence[Fa
         *oracles.liveness(journal.events, strikes.deaths, corner.setting),
         *oracles.died(errors, struck=bool(faults)),
     )
-    return Played(scheduler.taken, told, found, errors, strikes.met)
+    return Played(scheduler.taken, told, found, errors, strikes.met, journal.places)
 
 
 # Out: the shop as a corner can leave it. Two that are alike in this are alike in what `verdict.counted` says.

@@ -1,6 +1,6 @@
 """The Wednesday in virtual time, to the second: the same rows, the same sweep, the same locks, and no waiting."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -15,11 +15,11 @@ from exercises.lab.scheduler import Policy, Scheduler, Taken
 from exercises.scenarios import wednesday
 from exercises.scenarios.boxes import Box, Servers, Setting, as_told
 from exercises.scenarios.hour import PROCESSES, Pace, StaffedBox, customers
+from exercises.scenarios.placed import Placed
 from marlow.clock import StandingClock
 from shop.settle import FORMS
 from sweeper import verdict
 from sweeper.events import Event
-from sweeper.journal import Memory
 from sweeper.locks import LOCKS
 
 # Box A's messages come just after box B's: B's key is alive at its deadline, and gone one millisecond later.
@@ -41,6 +41,7 @@ class Outcome:
     events: list[Event]
     taken: list[Taken]
     errors: dict[str, str]  # of the runs that died, by their names
+    places: Sequence[int] = ()  # of the events: how many steps came before each
 
 
 def play(
@@ -57,7 +58,7 @@ def play(
     """
     with _stage(start) as furnished:
         scheduler = Scheduler(policy or FirstCome(), start)
-        servers, journal = Servers(scheduler), Memory()
+        servers, journal = Servers(scheduler), Placed(scheduler)
         servers.provider.pace = Pace(lambda: scheduler.now, start)
         if start == wednesday.START_OF_EVENING:
             _open_the_shop(database, Box("web", 0.0, servers, setting, journal), furnished)
@@ -75,7 +76,7 @@ def play(
         told = verdict.on(journal.events, verdict.counted(), **setting.named)
     told["events"] = as_told(journal.events)
     errors = {fibre.name: repr(fibre.error) for fibre in scheduler.fibres if fibre.error is not None}
-    return Outcome(told, journal.events, scheduler.taken, errors)
+    return Outcome(told, journal.events, scheduler.taken, errors, journal.places)
 
 
 def slots(start: datetime) -> list[datetime]:
