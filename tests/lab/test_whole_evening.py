@@ -14,6 +14,7 @@ import pytest
 from exercises.lab.database import Database
 from exercises.scenarios.boxes import Setting
 from exercises.scenarios.replay import Outcome, play
+from sweeper.verdict import foreign_deletes
 
 START = datetime.fromisoformat("2026-02-11T20:50:00+00:00")
 SECOND, MINUTE = 1000, 60_000
@@ -165,6 +166,9 @@ def journalled(outcome: Outcome) -> Iterable[Line]:
     return lines.values()
 
 
+Runs = dict[tuple[str, str], Line]
+
+
 def clock(moment: int) -> str:
     return f"{START + timedelta(milliseconds=moment):%H:%M:%S}"
 
@@ -205,42 +209,44 @@ def test_the_journal_is_the_table(database: Database, lock: str, settle: str) ->
     }
 
 
+@pytest.fixture(scope="module")
+def shipped(database: Database) -> Outcome:
+    """As the shop shipped it."""
+    return play(database, Setting(), start=START)
+
+
+@pytest.fixture(scope="module")
+def runs(shipped: Outcome) -> Runs:
+    """By box and beginning."""
+    return {(line.box, clock(line.began)): line for line in journalled(shipped)}
+
+
 class TestAsItShipped:
-    """The table itself, where its moments can be worked out in one's head."""
+    """The journal's moments that can be worked out in one's head, without the table."""
 
-    table = Table("redis-naive")
+    def test_the_first_row_comes_at_20_52_30_and_is_found_at_20_56(self, runs: Runs) -> None:
+        """Two minutes and cron later; from then on the list only grows, to fourteen."""
+        lists = [(began, len(line.rows)) for (_, began), line in runs.items() if line.rows and began < "21:52:00"]
+        assert lists[0] == ("20:56:00", 1)
+        assert lists[-1] == ("21:50:00", 14)
+        assert lists == sorted(lists, key=lambda told: told[1])
 
-    def line(self, box: str, fires: str) -> Line:
-        (line,) = [line for line in self.table.lines if line.box == box and clock(line.fires) == fires]
-        return line
-
-    def test_the_first_row_comes_at_20_52_30_and_is_found_at_20_56(self) -> None:
-        """Two minutes and cron later; the list grows to fourteen."""
-        assert clock(CAME["W-01"]) == "20:52:30"
-        assert clock(next(line.began for line in self.table.lines if line.rows)) == "20:56:00"
-        assert max(len(line.rows) for line in self.table.lines) == 14
-
-    def test_twelve_rows_fill_the_lease_at_21_42_and_thirteen_overrun_it_at_21_46(self) -> None:
+    def test_twelve_rows_fill_the_lease_at_21_42_and_thirteen_overrun_it_at_21_46(self, runs: Runs) -> None:
         """Runs of twelve end in the very millisecond in which their key would; so the first overlap is at 21:48."""
-        filled, overran = self.line("box-b", "21:42:00"), self.line("box-b", "21:46:00")
+        filled, overran = runs["box-b", "21:42:00"], runs["box-b", "21:46:00"]
         assert (len(filled.rows), filled.ended - filled.began) == (12, 2 * MINUTE)
         assert (len(overran.rows), clock(overran.ended)) == (13, "21:48:10")
-        second = self.line("box-a", "21:48:00")
-        assert second.taken
-        assert [line for line in self.table.lines if line.taken and line.box == "box-a" and line.rows] == [second]
+        assert [began for (box, began), line in runs.items() if box == "box-a" and line.rows] == ["21:48:00"]
 
-    def test_the_first_foreign_delete_is_harmless(self) -> None:
-        """B's at 21:48:10, of A's key: nothing settles before 21:50:10. A's at 21:50:10 is B's key in turn."""
-        assert [(line.box, clock(line.ended)) for line in self.table.foreign] == [
-            ("box-b", "21:48:10"),
-            ("box-a", "21:50:10"),
-        ]
+    def test_the_first_foreign_delete_is_harmless(self, shipped: Outcome) -> None:
+        """B's at 21:48:10, of A's key: nothing settles before 21:50:10. A's at 21:50:10 is of B's key in turn."""
+        foreign = [(event.box, f"{event.at:%H:%M:%S}") for event in foreign_deletes(shipped.events)]
+        assert foreign == [("box-b", "21:48:10"), ("box-a", "21:50:10")]
 
-    def test_the_novel_s_two_copies_come_back_four_times(self) -> None:
+    def test_the_novel_s_two_copies_come_back_four_times(self, runs: Runs) -> None:
         """The last at 21:52:20."""
-        settles = [
-            (row, line.box, clock(line.fires), clock(at)) for line in self.table.lines for row, at in line.settled
-        ]
+        settles = [(row, box, began, clock(at)) for (box, began), line in runs.items() for row, at in line.settled]
+        assert min(at for _, _, _, at in settles) == "21:50:10"
         assert sorted(settle for settle in settles if settle[0] >= "W-13") == [
             ("W-13", "box-a", "21:48:00", "21:50:10"),
             ("W-13", "box-b", "21:50:00", "21:52:10"),
