@@ -12,15 +12,24 @@ their own. What a function raises is part of what an order came to: `wrong` is t
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import zip_longest
 
 from exercises.lab.database import Database
 from exercises.lab.explore import every_order, plain
-from exercises.lab.policies import Diverged, Staying
+from exercises.lab.policies import Diverged, Recorded, Staying
 from exercises.lab.schedule import Schedule
-from exercises.lab.scheduler import Policy, Scheduler, Stuck, Taken
+from exercises.lab.scheduler import LabError, Option, Policy, Scheduler, Stuck, Taken
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 Errors = Mapping[str, BaseException]  # by the names of those that raised
+
+
+class NoTrial(LabError):
+    """Nothing that could be tried."""
+
+
+class Unsteady(LabError):
+    """The same choices, made again, came to something else."""
 
 
 @dataclass(frozen=True)
@@ -36,13 +45,18 @@ class Failure:
     def timeline(self) -> str:
         """A line a step, a column a box."""
         names = sorted({step.option.who for step in self.taken})
-        width = max(len(step.option.step.label) for step in self.taken) + 2
+        width = max((len(step.option.step.label) for step in self.taken), default=0) + 2
         lines = ["".join(name.ljust(width) for name in names)]
         for step in self.taken:
             place = names.index(step.option.who)
             lines.append(" " * (width * place) + step.option.step.label)
         lines += [f"{name}: {type(error).__name__}: {error}".splitlines()[0] for name, error in self.errors.items()]
-        return "\n".join(line.rstrip() for line in lines)
+        return "\n".join(line.rstrip() for line in lines if line)
+
+    @property
+    def told(self) -> str:
+        """The order, and how to see it again."""
+        return f"{self.timeline}\n\nreplay: {self.schedule}"
 
 
 @dataclass
@@ -67,7 +81,7 @@ class Result:
             return f"Held in {self.schedules} orders, {space}."
         return (
             f"{self.shortest.why}\nin {self.failures} of {self.schedules} orders ({space}). The shortest:\n\n"
-            f"{self.shortest.timeline}\n\nreplay: {self.shortest.schedule}"
+            f"{self.shortest.told}"
         )
 
 
@@ -80,21 +94,30 @@ class Trial:
     boxes: Mapping[str, Callable[[], object]]
     wrong: Callable[[Errors], str | None]
 
-    def explore(self, *, most: int | None = None, reduced: bool = True) -> Result:
-        """Every order; or the first `most` of them. Not `reduced`: without leaving any out."""
+    def __post_init__(self) -> None:
+        if not self.boxes:
+            raise NoTrial("There is nothing to try: name at least one function.")
+        for name in self.boxes:
+            if not name or name != name.strip() or {",", "=", "~"}.intersection(name):
+                raise NoTrial(f"{name!r} can't stand in a schedule's text: take a name of letters.")
+
+    def explore(self, *, most: int | None = None, reduced: bool = True, twice: bool = False) -> Result:
+        """Every order; or the first `most` of them. Not `reduced`: without leaving any out. `twice`: play each order
+        again; raises Unsteady where that does other steps, touches other rows, or ends otherwise.
+        """
         result = Result()
 
         def one(policy: Policy) -> Sequence[Taken]:
-            taken, errors = self._play(policy)
-            why = self.wrong(errors)
+            played = self._play(policy)
+            if twice:
+                _demand_the_same(played, self._play(Recorded(played.taken)))
             result.schedules += 1
-            result.ends.add(why or "")
-            if why:
+            result.ends.add(played.why or "")
+            if failure := played.failure:
                 result.failures += 1
-                failure = Failure(why, Schedule.of(taken), taken, errors)
                 if result.shortest is None or _turns(failure) < _turns(result.shortest):
                     result.shortest = failure
-            return taken
+            return played.taken
 
         for _ in every_order(one) if reduced else plain(one):
             if most is not None and result.schedules >= most:
@@ -105,12 +128,11 @@ class Trial:
     def replay(self, text: str) -> Failure | None:
         """The order of this text again; None where it ends well. Raises Unreadable, Diverged."""
         schedule = Schedule.read(text)
-        taken, errors = self._play(Staying(dict(schedule.turns)))
-        why = self.wrong(errors)
-        schedule.demand(taken)
-        return Failure(why, schedule, taken, errors) if why else None
+        played = self._play(Staying(dict(schedule.turns)))
+        schedule.demand(played.taken)
+        return played.failure
 
-    def _play(self, policy: Policy) -> tuple[Sequence[Taken], Errors]:
+    def _play(self, policy: Policy) -> "_Played":
         self.set_up()
         scheduler = Scheduler(policy, START)
         for name, work in self.boxes.items():
@@ -123,11 +145,62 @@ class Trial:
         finally:
             self.database.tidy()
         errors |= {fibre.name: fibre.error for fibre in scheduler.fibres if fibre.error is not None}
-        return scheduler.taken, errors
+        return _Played(scheduler.taken, errors, self.wrong(errors))
+
+
+@dataclass(frozen=True)
+class _Played:
+    """One order, and what it came to."""
+
+    taken: Sequence[Taken]
+    errors: Errors
+    why: str | None
+
+    @property
+    def failure(self) -> Failure | None:
+        return Failure(self.why, Schedule.of(self.taken), self.taken, self.errors) if self.why else None
+
+    @property
+    def end(self) -> str:
+        raised = (f"{name} raised {type(error).__name__}" for name, error in self.errors.items())
+        return "; ".join([self.why or "well", *raised])
 
 
 def _turns(failure: Failure) -> int:
     return len(failure.schedule.turns)
 
 
-__all__ = ["Diverged", "Failure", "Result", "Trial"]
+def _demand_the_same(played: _Played, again: _Played) -> None:
+    """Raises Unsteady."""
+    for number, (one, other) in enumerate(zip_longest(played.taken, again.taken)):
+        if one != other:
+            first, second = _apart(one, other)
+            raise Unsteady(
+                f"Played twice, an order was not the same. At step {number}, first: {first}. Then: {second}. "
+                "Something here reads time or chance by itself, or finds other ids each time."
+            )
+    if played.end != again.end:
+        raise Unsteady(
+            f"Played twice, the same steps had two ends. First: {played.end}. Then: {again.end}. "
+            "Something here reads time or chance by itself."
+        )
+
+
+def _apart(one: Taken | None, other: Taken | None) -> tuple[str, str]:
+    """What could have been done at this step, as far as the two differ, in words."""
+    if one is None or other is None:
+        return _told(one.option if one else None), _told(other.option if other else None)
+    for first, second in zip_longest(one.options, other.options):
+        if first != second:
+            return _told(first), _told(second)
+    return f"{_told(one.option)} at {one.at:%H:%M:%S.%f}", f"{_told(other.option)} at {other.at:%H:%M:%S.%f}"
+
+
+def _told(option: Option | None) -> str:
+    if option is None:
+        return "nothing more"
+    rows = ", ".join(sorted({touch.what for touch in option.step.touches}))
+    return f"{option.who}: {option.step.label}" + (f" (of {rows})" if rows else "")
+
+
+__all__ = ["Diverged", "Failure", "NoTrial", "Result", "Trial", "Unsteady"]
