@@ -99,13 +99,16 @@ class Director:
         """What was seen, in the words of the table."""
         read = verdict.read(lock=self.cell.lock, settle=self.cell.settle, question=QUESTION)
         events = [verdict.as_event(row) for row in Row.objects.order_by("real_at", "id")]
-        return {
-            **read,
-            "second": LET_IN if _met(events) else REFUSED,
-            "settled": Settlement.objects.count(),
-            "stale": sum(event.kind is Kind.STALE for event in events),
-            **self.seen,
-        }
+        return {**read, **beside_the_verdict(events), **self.seen}
+
+
+def beside_the_verdict(events: list[Event]) -> dict[str, Any]:
+    """What the table asks of a journal, in the order of real time, and of the database as it stands."""
+    return {
+        "second": LET_IN if _met(events) else REFUSED,
+        "settled": Settlement.objects.count(),
+        "stale": sum(event.kind is Kind.STALE for event in events),
+    }
 
 
 def _met(events: list[Event]) -> bool:

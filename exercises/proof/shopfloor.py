@@ -1,7 +1,7 @@
 """The shop of a cell: one book, one copy, held by one order that nobody came back for."""
 
 import uuid
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django.db import connections
 
@@ -17,7 +17,11 @@ def furnish() -> Order:
     """Clear the lane's shop and set it up anew. Returns the pending order, old enough to be swept."""
     with connections["default"].cursor() as cursor:
         cursor.execute(f"truncate {', '.join(TABLES)} restart identity")
-    now = real_now()
+    return put_up(real_now(), f"proof-{uuid.uuid4().hex}")
+
+
+def put_up(now: datetime, key: str) -> Order:
+    """In an empty shop. Returns the pending order, with this key, old enough at that moment to be swept."""
     book = Book.objects.create(
         isbn=TWELVE + check_digit(TWELVE),
         title="The Lighthouse Ledger",
@@ -29,7 +33,7 @@ def furnish() -> Order:
     StockMovement.objects.create(book=book, kind=StockMovement.Kind.RECEIVED, copies=1, at=now - timedelta(days=1))
     return Order.objects.create(
         reference="P-01",
-        key=f"proof-{uuid.uuid4().hex}",
+        key=key,
         book=book,
         buyer="R. Patel",
         amount_minor=book.price_minor,

@@ -6,15 +6,18 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
+from exercises.proof.screen import in_short
 from exercises.scenarios.exploration import Found
 from marlow.clock import monotonic
 from shop.words import count
 from sweeper.events import Event, Kind
+from sweeper.locks import LOCKS
 from sweeper.telling import clock, tell
 from sweeper.verdict import foreign_deletes
 
@@ -66,8 +69,63 @@ def wrong(sentences: Sequence[str]) -> str:
     return "Wrong: " + "; ".join(sentences) + "." if sentences else "Nothing is wrong at the end of it."
 
 
-def matrix(rows: Sequence[dict[str, Any]]) -> Table:
+MATRIX = """\
+refused  the second box was told no until the first had ended
+let in   it was told yes before that, and nothing came of it
+stale    the same, and the fence refused the first box's write
+phantom  both wrote, and a copy was made up
+deletes  the first box deleted the second's key"""
+
+
+def matrix(cells: Sequence[dict[str, Any]]) -> Iterator[Table]:
+    """What became of each cell (as `--json` has it): a table a form of settling, a row a fault, a column a lock. Red
+    where copies were made up.
+    """
+    for form in dict.fromkeys(map(_form, cells)):
+        seen = {(cell["fault"], cell["lock"]): _came_to(cell) for cell in cells if _form(cell) == form}
+        locks = [lock for lock in LOCKS if any(lock == known for _, known in seen)]
+        names = (lock.replace("-", "-\n", 1) for lock in locks)
+        table = Table("", *names, title=form, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+        for fault in dict.fromkeys(fault for fault, _ in seen):
+            table.add_row(fault, *(seen.get((fault, lock), "") for lock in locks))
+        yield table
+
+
+def agreement(cells: Sequence[dict[str, Any]], missing: Sequence[str]) -> str:
+    """How many cells differ from the live table, and which; and what the laboratory has no counterpart of."""
+    differing = [cell for cell in cells if not cell["agrees"]]
+    lines = [
+        f"{count(len(cells), 'cell')}: {len(differing)} differ from the table that `manage.py prove` plays live."
+    ]
+    for cell in differing:
+        seen = cell["seen"].get("error") or in_short({name: cell["seen"].get(name) for name in cell["expected"]})
+        name = f"{cell['fault']}/{cell['lock']}, {_form(cell)}"
+        lines.append(f"  {name}: expected {in_short(cell['expected'])}; seen {seen}")
+    lines += [f"Not here: {reason}." for reason in missing]
+    return "\n".join(lines)
+
+
+def _form(cell: dict[str, Any]) -> str:
+    return str(cell["settle"]) + (", stopping on a lost lease" if cell["stop_on_lost_lease"] else "")
+
+
+def _came_to(cell: dict[str, Any]) -> Text:
+    seen = cell["seen"]
+    if "error" in seen:
+        return Text("error", "bold yellow")
+    words = [
+        "phantom" if seen["phantom"] else "lost" if seen["lost"] else "stale" if seen["stale"] else seen["second"]
+    ]
+    words += ["deletes"] if seen["foreign_deletes"] else []
+    words += [] if cell["agrees"] else ["DIFFERS"]
+    wrong = seen["phantom"] or seen["lost"]
+    return Text("\n".join(words), "red" if wrong else "" if cell["agrees"] else "bold yellow")
+
+
+def evenings(rows: Sequence[dict[str, Any]]) -> Table:
+    """Verdicts on the Wednesday, a row each."""
     table = Table("lock", "settle", *(name.replace("_", " ") for name in COUNTS))
+    table.title, table.title_justify = "The Wednesday", "left"
     for row in rows:
         style = "red" if row["phantom"] or row["lost"] else ""
         table.add_row(row["lock"], row["settle"], *(Text(str(row[name]), style) for name in COUNTS))

@@ -13,7 +13,9 @@ from rich.console import Console
 
 from exercises.lab.database import Database
 from exercises.lab.scheduler import LabError
-from exercises.scenarios import told
+from exercises.proof import screen
+from exercises.proof.cells import FAULTS, Cell
+from exercises.scenarios import matrix, told
 from exercises.scenarios.boxes import Setting
 from exercises.scenarios.corner import Corner
 from exercises.scenarios.exploration import POLICIES, Bounds, Exploration
@@ -23,6 +25,8 @@ from exercises.scenarios.room import laboratory
 from exercises.scenarios.wednesday import START_OF_EVENING, STARTS
 from exercises.stage import NotAStage
 from exercises.wrong_fences import WRONG_FENCES
+from marlow.clock import monotonic
+from marlow.management.commands.prove import as_json
 from marlow.servers.launcher import ServerError
 from shop.settle import FORMS
 from sweeper.locks import LOCKS
@@ -35,7 +39,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         doors = parser.add_subparsers(dest="door", required=True, metavar="wednesday | matrix | explore")
         wednesday = doors.add_parser("wednesday", help="the evening, to the second")
-        matrix = doors.add_parser("matrix", help="the Wednesday under every lock and form of settling")
+        matrix = doors.add_parser("matrix", help="the lock table in virtual time; exit status 1 where it differs")
         explore = doors.add_parser(
             "explore", help="every order in which boxes can meet; exit status 1 where one is wrong"
         )
@@ -52,6 +56,8 @@ class Command(BaseCommand):
             door.add_argument("--question", choices=["lookup", "cancel"], default="lookup")
             door.add_argument("--stop-on-lost-lease", action="store_true")
             door.add_argument("--renew", action="store_true", help="renew the lease beside the run, where it can be")
+        for name, choices in (("lock", LOCKS), ("fault", FAULTS), ("settle", FORMS)):
+            matrix.add_argument(f"--{name}", action="append", choices=choices, help="only this; may be given again")
         for door in (wednesday, matrix, explore):
             door.add_argument("--json", action="store_true", help="the result on the last line of stdout")
         explore.add_argument("--boxes", type=int, default=2)
@@ -89,9 +95,19 @@ class Command(BaseCommand):
         return outcome.verdict, 0
 
     def matrix(self, database: Database, console: Console, options: dict[str, Any]) -> tuple[Any, int]:
-        rows = [play(database, Setting(lock=lock, settle=settle)).verdict for lock, settle in pairs()]
-        console.print(told.matrix(rows))
-        return [{name: value for name, value in row.items() if name != "events"} for row in rows], 0
+        """The cells of the live table, and behind them the Wednesday, unless a fault was asked for."""
+        cells, missing = matrix.chosen(options["lock"], options["fault"], options["settle"])
+        with screen.progress(console) as progress:
+            played = [_played(database, cell) for cell in progress.track(cells, description="playing")]
+        for table in told.matrix(played):
+            console.print(table)
+        console.print(told.MATRIX, highlight=False)
+        console.print(told.agreement(played, missing), soft_wrap=True, markup=False, highlight=False)
+        if not options["fault"]:
+            locks, settles = options["lock"] or LOCKS, options["settle"] or FORMS
+            wanted = [Setting(*pair) for pair in pairs() if pair[0] in locks and pair[1] in settles]
+            console.print(told.evenings([play(database, setting).verdict for setting in wanted]))
+        return played, int(not all(cell["agrees"] for cell in played))
 
     def explore(self, database: Database, console: Console, options: dict[str, Any]) -> tuple[Any, int]:
         setting = _setting(options, ttl=options["lease"], every=options["lease"])
@@ -126,6 +142,13 @@ def _ctrl_c_stops(exploration: Exploration) -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def _played(database: Database, cell: Cell) -> dict[str, Any]:
+    """As `manage.py prove --json` has it."""
+    began = monotonic()
+    seen = matrix.play(database, cell)
+    return as_json(cell, {"seen": seen, "skipped": "", "seconds": round(monotonic() - began, 2)})
 
 
 def _setting(options: dict[str, Any], **more: Any) -> Setting:
