@@ -48,7 +48,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.fixture(scope="session")
-def lab_database(
+def trial_database(
     django_db_blocker: DjangoDbBlocker,
     django_db_modify_db_settings: None,
     django_db_use_migrations: bool,
@@ -198,10 +198,10 @@ class Room:
 
 
 @pytest.fixture
-def trial(request: pytest.FixtureRequest, lab_database: Described, django_db_blocker: DjangoDbBlocker) -> Room:
+def trial(request: pytest.FixtureRequest, trial_database: Described, django_db_blocker: DjangoDbBlocker) -> Room:
     """`trial(set_up, {"a": one, "b": another}, wrong=why).holds_in_every_order()`."""
     replay = request.config.getoption("--lab-replay", default=None)
-    return Room(lab_database, django_db_blocker, request.node.nodeid, replay)
+    return Room(trial_database, django_db_blocker, request.node.nodeid, replay)
 
 
 def _judge(wrong: Wrong, may_raise: tuple[type[BaseException], ...]) -> Wrong:

@@ -6,10 +6,11 @@ import pytest
 from pytest_django import DjangoDbBlocker
 
 from exercises.lab.database import Database
+from exercises.lab.fixture import trial, trial_database
 from tests.lab.database import lab_database
 from tests.servers.conftest import etcd_urls, five, five_redises, nodes, zookeeper_hosts
 
-__all__ = ["etcd_urls", "five", "five_redises", "nodes", "zookeeper_hosts"]
+__all__ = ["etcd_urls", "five", "five_redises", "nodes", "trial", "trial_database", "zookeeper_hosts"]
 
 
 @pytest.fixture(scope="module")
