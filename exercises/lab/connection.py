@@ -8,14 +8,17 @@ session blocks it, its fibre waits for that and others go on. Outside a fibre th
 import select
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
 
 import psycopg
 from psycopg import IsolationLevel, pq
 from psycopg.abc import PQGen
+from psycopg.adapt import AdaptersMap
+from psycopg.pq.abc import PGconn
 from psycopg.waiting import Ready, Wait
 
 from exercises.lab.fibre import Abandoned, Fibre, Waiting, current
+from exercises.lab.monitor import Lost, Monitor
 from exercises.lab.scheduler import LabError
 from exercises.lab.statements import COMMIT, LOCAL, ROLLBACK, Statement, read
 from exercises.lab.steps import EVERYTHING, Mode, Step, Touch, touching
@@ -23,41 +26,6 @@ from marlow.clock import monotonic
 
 SLOW = 0.0004  # real seconds after which a statement may be a blocked one
 PATIENCE = 20.0  # real seconds that a statement which nobody blocks may take
-BLOCKED = "select pg_blocking_pids(%s)"  # in: a backend's pid. Out: the pids it waits for, none if it does not wait.
-
-
-# Out: a table and one that it points at.
-PARENTS = "select conrelid::regclass::text, confrelid::regclass::text from pg_constraint where contype = 'f'"
-# Out: the tables with a unique key beside the primary one, and those whose primary key nobody counts up.
-KEYED = """select distinct i.indrelid::regclass::text from pg_index i
-where i.indisunique and (not i.indisprimary or not exists (
-    select from pg_attribute a where a.attrelid = i.indrelid and a.attnum = any(i.indkey) and a.attidentity <> ''))"""
-
-
-class Monitor:
-    """The second connection, which asks who is blocked; it also knows which inserts can meet somebody."""
-
-    def __init__(self, conninfo: str) -> None:
-        self._connection = psycopg.connect(conninfo, autocommit=True)
-        self.parents: dict[str, set[str]] = {}
-        for child, parent in self._connection.execute(PARENTS):
-            self.parents.setdefault(child, set()).add(parent)
-        self.keyed = {table for (table,) in self._connection.execute(KEYED)}
-
-    def blockers(self, pid: int) -> set[int]:
-        """The sessions that this one waits for; none where it does not wait."""
-        row = self._connection.execute(BLOCKED, (pid,)).fetchone()
-        return set(row[0]) if row else set()
-
-    def cancel(self, pid: int) -> None:
-        self._connection.execute("select pg_cancel_backend(%s)", (pid,))
-
-    def end(self, pid: int) -> None:
-        """End a session, as an administrator does."""
-        self._connection.execute("select pg_terminate_backend(%s, 1000)", (pid,))
-
-    def close(self) -> None:
-        self._connection.close()
 
 
 class LabConnection(psycopg.Connection[Any]):
@@ -74,9 +42,27 @@ class LabConnection(psycopg.Connection[Any]):
         # Of the step it waits at: it is carried out (True) or not (False), and its answer is lost with the session.
         self.unknown: bool | None = None
 
+    @classmethod
+    def over(cls, spare: PGconn, described: dict[str, Any]) -> Self:
+        """As `connect` with what Django describes, over a backend that is as good as new."""
+        connection = cls(spare)
+        connection.cursor_factory = described["cursor_factory"]
+        connection.prepare_threshold = described["prepare_threshold"]
+        connection._adapters = AdaptersMap(described["context"].adapters)
+        return connection
+
+    def close(self) -> None:
+        """In a fibre it is over at the server before anybody goes on."""
+        fibre = current()
+        if fibre is not None and self.monitor is not None:
+            self.monitor.end(self)
+            fibre.scheduler.look_again = True
+        super().close()
+
     @contextmanager
     def asking(self, query: Any, params: Any) -> Iterator[None]:
-        self._statement = read(query.as_string(self) if hasattr(query, "as_string") else str(query), params)
+        # A query that is put together is read without the connection, which may be lost.
+        self._statement = read(query.as_string(None) if hasattr(query, "as_string") else str(query), params)
         try:
             yield
         finally:
@@ -90,21 +76,22 @@ class LabConnection(psycopg.Connection[Any]):
             raise Abandoned
         statement = self._statement or self._ending(gen)
         if statement is not LOCAL:
-            fibre.at(Step(statement.label, self._touches(statement)))
+            fibre.at(Step(statement.label, self._touches(statement), self._frees(statement)))
         unknown, self.unknown = self.unknown, None
         if unknown is False:
-            self.monitor.end(self.pgconn.backend_pid)
+            self.monitor.end(self)
         try:
             answer = self._drive(gen, fibre, statement)
-        except psycopg.errors.QueryCanceled as cancelled:
-            if not self._victim:
+        except psycopg.Error as error:
+            fibre.scheduler.look_again = True  # what fails lets go of its locks at once
+            if not (self._victim and isinstance(error, psycopg.errors.QueryCanceled)):
                 raise
-            raise psycopg.errors.DeadlockDetected("deadlock detected: this session closed the circle") from cancelled
+            raise psycopg.errors.DeadlockDetected("deadlock detected: this session closed the circle") from error
         finally:
             self._victim = False
             self._remember(statement)
         if unknown:
-            self.monitor.end(self.pgconn.backend_pid)
+            self.monitor.end(self)
             raise psycopg.OperationalError("the connection was lost before the server answered")
         return answer
 
@@ -112,7 +99,7 @@ class LabConnection(psycopg.Connection[Any]):
         """Without a statement it is the end of a transaction, or something that asks the server nothing."""
         if self.pgconn.transaction_status == pq.TransactionStatus.IDLE:
             return LOCAL
-        return ROLLBACK if "rollback" in getattr(gen, "__name__", "") else COMMIT
+        return ROLLBACK if "rollback" in _name(gen) else COMMIT
 
     def _touches(self, statement: Statement) -> frozenset[Touch]:
         found = statement.touches | self._by_level(statement)
@@ -125,6 +112,11 @@ class LabConnection(psycopg.Connection[Any]):
                 parents = {parent for table in wrote for parent in self.monitor.parents.get(table, ())}
                 found |= touching(parents, Mode.CHILD)
         return found
+
+    def _frees(self, statement: Statement) -> bool:
+        """Whether somebody may go on behind it: it ends a transaction, or is one, or lets go of something by name."""
+        looks = all(touch.mode is Mode.SNAPSHOT for touch in statement.touches)
+        return statement.frees or (self.autocommit and not looks)
 
     def _by_level(self, statement: Statement) -> frozenset[Touch]:
         """From REPEATABLE READ on a transaction's first statement takes its snapshot of everything; at SERIALIZABLE
@@ -144,14 +136,21 @@ class LabConnection(psycopg.Connection[Any]):
             self._wrote |= statement.writes
 
     def _drive(self, gen: PQGen[Any], fibre: Fibre, statement: Statement) -> Any:
+        if not hasattr(psycopg.Connection, _name(gen)):  # a cursor's, which may have another's backend in its hand
+            self._demand_session()
         try:
             wanted = next(gen)
             while True:
                 if not self._ready(wanted, SLOW):
                     self._wait_or_yield(wanted, fibre, statement)
+                    self._demand_session()
                 wanted = gen.send(Ready.RW if wanted == Wait.RW else Ready(wanted))
         except StopIteration as over:
             return over.value
+
+    def _demand_session(self) -> None:
+        if isinstance(self.pgconn, Lost):
+            raise self.pgconn.asked()
 
     def _ready(self, wanted: Wait, seconds: float) -> bool:
         if wanted != Wait.R:
@@ -168,7 +167,8 @@ class LabConnection(psycopg.Connection[Any]):
                 Waiting(
                     lambda: self._arrived(wanted), statement.label, pid, lambda: self._blockers(pid), self._give_up
                 ),
-                Step(f"{statement.label} goes on"),  # at the server it went on when it was freed
+                # At the server it went on when it was freed.
+                Step(f"{statement.label} goes on", frees=self._frees(statement)),
             )
 
     def _blockers(self, pid: int) -> set[int]:
@@ -185,9 +185,14 @@ class LabConnection(psycopg.Connection[Any]):
         if self.monitor is None:
             raise LabError("This connection has no monitor.")
         deadline = monotonic() + PATIENCE
-        while not self._ready(wanted, SLOW):
+        while not isinstance(self.pgconn, Lost) and not self._ready(wanted, SLOW):
             if self.monitor.blockers(self.pgconn.backend_pid) and not self._victim:
                 return False
             if monotonic() > deadline:
                 raise LabError(f"A statement that nobody blocks took more than {PATIENCE:g} s.")
         return True
+
+
+def _name(gen: PQGen[Any]) -> str:
+    """Of psycopg's function that this is a round trip of."""
+    return getattr(gen, "__name__", "")

@@ -9,9 +9,10 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from psycopg import pq
 from psycopg.conninfo import make_conninfo
 
-from exercises.lab.connection import LabConnection, Monitor
+from exercises.lab.connection import LabConnection
 from exercises.lab.engine.base import DatabaseWrapper
 from exercises.lab.fibre import current
+from exercises.lab.monitor import Lost, Monitor
 
 ENGINE = "exercises.lab.engine"
 PATIENT = "-c deadlock_timeout=10min"  # the laboratory sees a deadlock at once, and chooses the victim itself
@@ -23,11 +24,14 @@ class Database:
     than a run. Fibres of one name in later runs get the same session, unless it was lost.
     """
 
-    def __init__(self, described: dict[str, Any], tidying: str = UNLOCK) -> None:
-        """`tidying`: a statement that makes a session as good as new after a run."""
+    def __init__(self, described: dict[str, Any], tidying: str = UNLOCK, *, by_force: bool = False) -> None:
+        """`tidying`: a statement that makes a session as good as new after a run. `by_force`: a lost session costs
+        its backend, as live; it comes to the same, and takes longer.
+        """
         options = {**described.get("OPTIONS", {})}
         options["options"] = f"{options.get('options', '')} {PATIENT}".strip()
-        self.described, self.tidying = {**described, "ENGINE": ENGINE, "OPTIONS": options}, tidying
+        self.tidying, self.by_force = tidying, by_force
+        self.described = {**described, "ENGINE": ENGINE, "OPTIONS": options}
         self.sessions: dict[str, DatabaseWrapper] = {}
         self.monitor: Monitor | None = None
 
@@ -47,12 +51,13 @@ class Database:
         if name not in self.sessions:
             self.sessions[name] = DatabaseWrapper(self.described, DEFAULT_DB_ALIAS)
         session = self.sessions[name]
+        session.monitor = self.monitor  # before it connects, for it may have a backend to spare
         session.ensure_connection()
         connection = session.connection
         assert isinstance(connection, LabConnection)  # noqa: S101  our engine makes no other
         if self.monitor is None:
             address = {**connection.info.get_parameters(), "password": self.described.get("PASSWORD", "")}
-            self.monitor = Monitor(make_conninfo(**address))
+            self.monitor = Monitor(make_conninfo(**address), by_force=self.by_force)
         session.monitor = connection.monitor = self.monitor
         return session
 
@@ -60,7 +65,8 @@ class Database:
         """After a run: nobody's transaction is open, nobody holds a lock, and a session that was lost is let go."""
         for name, session in list(self.sessions.items()):
             connection = session.connection
-            fit = connection is not None and not (connection.closed or session.errors_occurred)
+            lost = connection is None or isinstance(connection.pgconn, Lost)
+            fit = not (lost or connection.closed or session.errors_occurred)
             if not fit or not _rolled_back(connection, self.tidying):
                 self.lose(name)  # a backend whose client has gone may go on for a while, with all its locks
                 _drop(session)
@@ -68,14 +74,14 @@ class Database:
                 continue
             session.in_atomic_block, session.savepoint_ids, session.needs_rollback = False, [], False
             session.run_on_commit.clear()
-            connection.unknown = None
+            connection.unknown, session.had = None, {connection.pgconn.backend_pid}
             session.set_autocommit(True)
 
     def lose(self, name: str) -> None:
         """End this fibre's session at the server, which rolls back and frees its locks; its next step says so."""
         session = self.sessions.get(name)
         if session is not None and session.connection is not None and self.monitor is not None:
-            self.monitor.end(session.connection.pgconn.backend_pid)
+            self.monitor.end(session.connection)
 
     def close(self) -> None:
         for session in self.sessions.values():

@@ -81,6 +81,7 @@ class Scheduler:
     timers: list[Timer] = field(default_factory=list)
     frozen: dict[str, datetime] = field(default_factory=dict)  # boxes that stand still, and until when
     holds: list[Callable[[str], bool]] = field(default_factory=list)  # who may say that a box is to wait
+    look_again: bool = True  # a statement that waits in the database may be free by now
 
     def __post_init__(self) -> None:
         self._ends = self.now + self.until
@@ -124,8 +125,7 @@ class Scheduler:
 
     def _once(self) -> bool:
         self._begin_who_may()
-        self._see_who_is_free()
-        ready = [fibre for fibre in self.fibres if fibre.state is State.READY and not self._still(fibre.box)]
+        ready = self._who_is_ready()
         if not ready:
             return self._break_a_deadlock() or self._let_time_pass()
         options = tuple(Option(fibre.name, fibre.next) for fibre in ready if fibre.next is not None)
@@ -135,8 +135,18 @@ class Scheduler:
         self.taken.append(Taken(self.now, options, chosen, ready[chosen].freed_by))
         if len(self.taken) > self.steps:
             raise TooLong(f"No end after {self.steps} steps: raise the ceiling, or see who asks again and again.")
+        self.look_again |= options[chosen].step.frees
         ready[chosen].go_on()
         return True
+
+    def _who_is_ready(self) -> list[Fibre]:
+        """That nobody is, is said only when everybody has been asked."""
+        everybody = self._see_who_is_free()
+        ready = [fibre for fibre in self.fibres if fibre.state is State.READY and not self._still(fibre.box)]
+        if ready or everybody:
+            return ready
+        self.look_again = True
+        return self._who_is_ready()
 
     def _begin_who_may(self) -> None:
         """What a fibre does before its first step, or between waking and its next one, is nobody else's business."""
@@ -150,10 +160,19 @@ class Scheduler:
                     fibre.go_on()
                     begun = True
 
-    def _see_who_is_free(self) -> None:
-        for fibre in self.fibres:
-            if fibre.state is State.BLOCKED and fibre.waiting is not None and fibre.waiting.arrived():
-                fibre.state, fibre.freed_by = State.READY, len(self.taken) - 1 if self.taken else None
+    def _see_who_is_free(self) -> bool:
+        """Those who wait in the database are asked only after what may have freed them, for asking takes a while; was
+        it so? One that goes on may have freed others, by its own COMMIT or its failure: all are asked again then.
+        """
+        everybody, went_on = self.look_again, True
+        while went_on:
+            went_on, self.look_again = False, False
+            for fibre in self.fibres:
+                waiting = fibre.waiting if fibre.state is State.BLOCKED else None
+                if waiting and (everybody or not waiting.session) and waiting.arrived():
+                    fibre.state, fibre.freed_by = State.READY, len(self.taken) - 1 if self.taken else None
+                    went_on = went_on or bool(waiting.session)
+        return everybody
 
     def _break_a_deadlock(self) -> bool:
         """The victim is whoever closed the circle. Postgres would choose by its own clock, which is nobody's here."""
@@ -163,6 +182,7 @@ class Scheduler:
         for session, fibre in reversed(waiting.items()):
             if _waits_for_itself(session, waiting) and fibre.waiting and fibre.waiting.give_up:
                 fibre.waiting.give_up()
+                self.look_again = True
                 return True
         return False
 
@@ -187,6 +207,7 @@ class Scheduler:
         for timer in [timer for timer in self.timers if timer.at <= self.now]:
             self.timers.remove(timer)
             timer.do()
+            self.look_again = True
         return True
 
 

@@ -24,17 +24,22 @@ SESSION = re.compile(
 
 
 WRITING = ("INSERT", "UPDATE", "DELETE")
+# What may let go of something though its transaction goes on: several statements in one, and the server's functions.
+LETTING_GO = re.compile(r";|\bpg_(?!try_advisory)", re.IGNORECASE)
 Place = tuple[str, tuple[str, int | str] | None]
 
 
 @dataclass(frozen=True)
 class Statement:
-    """`writes` are what it will have written once it is committed."""
+    """`writes` are what it will have written once it is committed. `frees`: somebody may go on after it, even where
+    its transaction does.
+    """
 
     label: str
     touches: frozenset[Touch]
     writes: frozenset[str] = frozenset()
     inserts: bool = False
+    frees: bool = True
 
 
 LOCAL = Statement("", frozenset())  # of its own session alone: no step
@@ -50,7 +55,8 @@ def read(sql: str, params: Any) -> Statement:
     places, label, verb = shape
     names = [_named(table, key, params) for table, key in places]
     writes = frozenset(names[:1]) if verb in WRITING else frozenset[str]()
-    return Statement(label, _touches(text, names, verb), writes, verb == "INSERT")
+    keeps = verb in ("SELECT", *WRITING) and EVERYTHING not in names and not LETTING_GO.search(text)
+    return Statement(label, _touches(text, names, verb), writes, verb == "INSERT", frees=not keeps)
 
 
 @lru_cache(maxsize=1000)

@@ -57,10 +57,13 @@ class Touch:
 
 @dataclass(frozen=True)
 class Step:
-    """`label` is for people and the same in every run of the same schedule; `touches` is for the reduction."""
+    """`label` is for people and the same in every run of the same schedule; `touches` is for the reduction. `frees`:
+    a statement that waits in the database may be free after this, and has to be asked.
+    """
 
     label: str
     touches: frozenset[Touch] = frozenset()
+    frees: bool = True
 
     def depends_on(self, other: "Step") -> bool:
         return any(mine.meets(theirs) for mine in self.touches for theirs in other.touches)
