@@ -7,7 +7,7 @@ can't be read, or could not be told in words, is left out.
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
-from uuid import UUID
+from uuid import NAMESPACE_OID, UUID, uuid5
 
 from sweeper.events import Event, Kind
 from sweeper.findings import DIED, Finding, Span
@@ -79,9 +79,9 @@ def cut_off(spans: Sequence[Span]) -> list[Finding]:
 def _event(kept: Any) -> Event | None:
     try:
         event = Event(
-            at=_moment(kept["at"]),
+            at=moment(kept["at"]),
             box=_text(kept["box"]),
-            run=UUID(kept["run"]),
+            run=_run(_text(kept["run"])),
             kind=Kind(kept["kind"]),
             order=_text(kept.get("order", "")),
             answer=_text(kept.get("answer", "")),
@@ -89,7 +89,7 @@ def _event(kept: Any) -> Event | None:
             data={name: value for name, value in kept.items() if name not in NAMED},
         )
         tell(event)
-        _deadline(event)
+        deadline(event)
     except UNREADABLE:
         return None
     return event
@@ -107,22 +107,31 @@ def _span(events: Sequence[Event], lock: str) -> Span:
         start=first.at,
         end=max(event.at for event in events) if ended is None else ended.at,
         acquired=acquired.at if acquired else None,
-        lease_until=_deadline(acquired) if acquired else None,
+        lease_until=deadline(acquired) if acquired else None,
         rows=rows,
         lock=lock,
     )
 
 
-def _deadline(event: Event) -> datetime | None:
-    return _moment(event.data["deadline"]) if event.data.get("deadline") else None
+def deadline(event: Event) -> datetime | None:
+    """Until when the lock was promised, of an event that says so."""
+    return moment(event.data["deadline"]) if event.data.get("deadline") else None
 
 
-def _moment(text: str) -> datetime:
+def moment(text: str) -> datetime:
     """An ISO time, in UTC. Raises ValueError without a zone, or where there is no room to draw it."""
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None or moment.year not in YEARS:
         raise ValueError(f"“{text}” is no moment that could be drawn.")
     return moment.astimezone(UTC)
+
+
+def _run(text: str) -> UUID:
+    """A run’s id; the laboratory names its runs `box-a/1`, and this name stands for one. Raises ValueError."""
+    box, slash, number = text.partition("/")
+    if box and slash and number.isdecimal():
+        return uuid5(NAMESPACE_OID, text)
+    return UUID(text)
 
 
 def _text(value: Any) -> str:

@@ -100,6 +100,72 @@ class Note:
         return self.y - 4
 
 
+@dataclass(frozen=True)
+class ServerLane:
+    """A server's lane, below the boxes', with a line of its own in it for each row of runs."""
+
+    server: str
+    name: str
+    y: float
+    height: float
+
+
+@dataclass(frozen=True)
+class Trip:
+    """One question to a server: a mark on its lane, and a line up to the run that asked, where that is drawn."""
+
+    kind: str
+    lane: int  # the box's, from 1; 0: none of the boxes
+    x: float
+    y: float
+    title: str
+    top: float | None = None  # of the line
+
+
+@dataclass(frozen=True)
+class Wait:
+    """A statement that another's lock held up, from asking to going on."""
+
+    lane: int
+    x: float
+    y: float
+    width: float
+    title: str
+
+
+@dataclass(frozen=True)
+class Key:
+    """The lock's key on its server: whose it was, and its end (`expired`, `released`, `deleted` by another)."""
+
+    lane: int
+    x: float
+    y: float
+    width: float
+    title: str
+    text: str = ""
+    ending: str = ""
+    words: str = ""  # at its end
+
+    @property
+    def end(self) -> float:
+        return self.x + self.width
+
+    @property
+    def anchor(self) -> str:
+        """SVG's text-anchor of the words at its end: they may not leave the picture."""
+        return "end" if self.end > WIDTH - 120 else "middle"
+
+
+@dataclass(frozen=True)
+class Label:
+    """A step's words, slanting up to it."""
+
+    lane: int
+    x: float
+    y: float
+    text: str
+
+
 @dataclass
 class Picture:
     width: float = WIDTH
@@ -113,7 +179,21 @@ class Picture:
     ties: list[Tie] = field(default_factory=list)
     bands: list[Band] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
+    foot: float = 0.0  # of the boxes' lanes; the servers' are below
+    stepped: bool = False  # places are steps, not times
+    moments: list[Tick] = field(default_factory=list)  # of a picture by steps: where time went on, and to what
+    servers: list[ServerLane] = field(default_factory=list)
+    trips: list[Trip] = field(default_factory=list)
+    waits: list[Wait] = field(default_factory=list)
+    keys: list[Key] = field(default_factory=list)
+    labels: list[Label] = field(default_factory=list)
+
+    @property
+    def ruled(self) -> float:
+        """How far down the ticks' lines reach: over all lanes."""
+        last = self.servers[-1] if self.servers else None
+        return last.y + last.height if last else self.height
 
     @property
     def lanes_height(self) -> float:
-        return self.height - self.top - LANE_GAP
+        return self.foot - self.top

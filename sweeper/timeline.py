@@ -4,7 +4,6 @@ A lane a box, runs that overlap stacked inside it, time from left to right. Posi
 only one it could have acted upon; units are those of the picture (its width is `WIDTH`, whatever it is shown at).
 """
 
-import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,18 +15,16 @@ from shop.words import count
 from sweeper import refusals
 from sweeper.events import Event, Kind
 from sweeper.findings import DOUBLE, FOREIGN, TOGETHER, Finding, Span
-from sweeper.shapes import LANE_GAP, WIDTH, Band, Bar, Lane, Mark, Note, Picture, Tick, Tie
-from sweeper.telling import LONDON, clock, tell
+from sweeper.lanes import Below, lay_servers
+from sweeper.scale import Scale
+from sweeper.shapes import LANE_GAP, WIDTH, Band, Bar, Lane, Mark, Note, Picture, Tie
+from sweeper.telling import tell
 
-GUTTER, RIGHT = 88.0, 20.0  # of the lanes: their names stand in the gutter
 AXIS, NOTE, ROW = 30.0, 20.0, 88.0
 BAR_TOP, BAR = 22.0, 30.0  # of a run's bar within its row
 LETTER, LETTER_OF_A_NOTE = 6.6, 7.2  # about as wide as a letter is in a label, and in a note
 A_CAPTION = 130.0  # how wide the words under a bar are
 NOTES_AT_MOST = 9
-# Seconds: in a shorter window than CLOSE times are told to a tenth of one; STEPS are those from tick to tick.
-CLOSE = 20.0
-STEPS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400)
 MARKS = {
     Kind.ASKED: "asked",
     Kind.ANSWERED: "answered",
@@ -42,40 +39,6 @@ MARKS = {
 }
 
 
-@dataclass(frozen=True)
-class Scale:
-    """Maps the window's moments to the picture's width."""
-
-    start: datetime
-    end: datetime
-
-    @property
-    def seconds(self) -> float:
-        return max((self.end - self.start).total_seconds(), 1.0)
-
-    @property
-    def unit(self) -> float:
-        """How wide one second is."""
-        return (WIDTH - GUTTER - RIGHT) / self.seconds
-
-    def x(self, moment: datetime) -> float:
-        return round(GUTTER + (moment - self.start).total_seconds() * self.unit, 2)
-
-    def clipped(self, moment: datetime) -> float:
-        return min(max(self.x(moment), GUTTER), WIDTH - RIGHT)
-
-    def shows(self, moment: datetime) -> bool:
-        return self.start <= moment <= self.end
-
-    @property
-    def tenths(self) -> bool:
-        """Whether two moments of one second stand apart here."""
-        return self.seconds < CLOSE
-
-    def clock(self, moment: datetime) -> str:
-        return clock(moment, self.tenths)
-
-
 def draw(
     scale: Scale,
     spans: Sequence[Span],
@@ -83,13 +46,18 @@ def draw(
     findings: Sequence[Finding] = (),
     chosen: Collection[UUID] = (),
     orders: Collection[str] = (),
+    below: Below | None = None,
 ) -> Picture:
-    """The picture of these runs in this window. `chosen` runs and `orders` are brought out; the rest fades."""
-    picture = Picture(ticks=ticks(scale), notes=notes(scale, findings))
-    levels = max((note.y for note in picture.notes), default=AXIS)
+    """The picture of these runs in this window. `chosen` runs and `orders` are brought out; the rest fades. `below`
+    the boxes' lanes stand those of the servers they asked.
+    """
+    moments = scale.moments()
+    picture = Picture(ticks=scale.ticks(), stepped=scale.stepped, moments=moments)
+    picture.notes = notes(scale, findings, AXIS + (NOTE if moments else 0))
+    levels = max((note.y for note in picture.notes), default=AXIS + (NOTE if moments else 0))
     picture.top = levels + LANE_GAP
     rows = _lay_lanes(picture, scale, spans)
-    picture.notes = [replace(note, foot=picture.top + picture.lanes_height) for note in picture.notes]
+    picture.notes = [replace(note, foot=picture.foot) for note in picture.notes]
     numbers = {lane.box: lane.number for lane in picture.lanes}
     bars = [bar(scale, span, rows[span.run], span.run in chosen) for span in spans]
     picture.bars = [replace(bar, lane=numbers[span.box]) for bar, span in zip(bars, spans, strict=True)]
@@ -97,15 +65,9 @@ def draw(
     pen = _Pen(scale, rows, shared_prefix({event.order for event in events if event.order}), frozenset(orders))
     picture.prefix, picture.marks = pen.prefix, pen.marks(events, findings)
     picture.ties = pen.ties()
+    if below is not None:
+        lay_servers(picture, scale, below, {run: row + BAR_TOP + BAR for run, row in rows.items()}, numbers)
     return picture
-
-
-def ticks(scale: Scale) -> list[Tick]:
-    """Round times in London, at least 90 units apart."""
-    step = next((step for step in STEPS if step * scale.unit >= 90), STEPS[-1])
-    first, last = math.ceil(scale.start.timestamp() / step), math.floor(scale.end.timestamp() / step)
-    moments = [datetime.fromtimestamp(number * step, LONDON) for number in range(first, last + 1)]
-    return [Tick(scale.x(moment), clock(moment, step < 1)[: 5 if step >= 60 else None]) for moment in moments]
 
 
 def stack(spans: Iterable[Span], room: timedelta = timedelta()) -> dict[UUID, int]:
@@ -145,7 +107,7 @@ def bands(scale: Scale, findings: Sequence[Finding]) -> list[Band]:
     return found
 
 
-def notes(scale: Scale, findings: Sequence[Finding]) -> list[Note]:
+def notes(scale: Scale, findings: Sequence[Finding], top: float = AXIS) -> list[Note]:
     """The findings in view as steps down to the right, so that no leader line crosses another's words.
 
     Where there are too many, the double settles stay. Two that say the same in the same place become one.
@@ -156,10 +118,10 @@ def notes(scale: Scale, findings: Sequence[Finding]) -> list[Note]:
         shown = [f for f in shown if f.kind != TOGETHER]
     if len(shown) > NOTES_AT_MOST:
         shown = [f for f in shown if f.kind == DOUBLE][:NOTES_AT_MOST]
-    return _steps(scale, shown)
+    return _steps(scale, shown, top)
 
 
-def _steps(scale: Scale, findings: Sequence[Finding]) -> list[Note]:
+def _steps(scale: Scale, findings: Sequence[Finding], top: float) -> list[Note]:
     ends: list[float] = []  # how far to the right the words of each level reach
     placed = []
     for finding in findings:
@@ -170,7 +132,7 @@ def _steps(scale: Scale, findings: Sequence[Finding]) -> list[Note]:
         reach = x + 12 + len(finding.note) * LETTER_OF_A_NOTE
         anchor = "start" if reach < WIDTH else "end"
         ends[level:] = [reach]
-        placed.append(Note(finding.kind, x, AXIS + NOTE * (level + 1), finding.note, anchor))
+        placed.append(Note(finding.kind, x, top + NOTE * (level + 1), finding.note, anchor))
     return placed
 
 
@@ -186,7 +148,7 @@ def _lay_lanes(picture: Picture, scale: Scale, spans: Sequence[Span]) -> dict[UU
         picture.lanes.append(Lane(box, number, y, height))
         tops.update({run: y + ROW * row for run, row in rows.items()})
         y += height + LANE_GAP
-    picture.height = y
+    picture.height, picture.foot = y, y - LANE_GAP
     return tops
 
 

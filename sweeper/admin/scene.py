@@ -15,6 +15,7 @@ from sweeper.findings import FOREIGN, Finding, Span, find, settled
 from sweeper.kept import cut_off, events_of, spans_of, with_ends
 from sweeper.models import Event as Row
 from sweeper.models import SweepRun
+from sweeper.scale import Scale
 from sweeper.shapes import Picture
 from sweeper.telling import LONDON, clock, tell
 from sweeper.verdict import ENDINGS, as_event
@@ -66,7 +67,7 @@ class Scene:
         return event.kind is Kind.RELEASED and any(f.kind == FOREIGN and event.run in f.runs for f in self.findings)
 
     def picture(self, window: Window, chosen: Collection[UUID] = (), orders: Collection[str] = ()) -> Picture:
-        scale = timeline.Scale(window.start, window.end)
+        scale = Scale(window.start, window.end)
         return timeline.draw(scale, self.spans, self.events, self.findings, chosen, orders)
 
     def _ids(self) -> dict[str, int]:

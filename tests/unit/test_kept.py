@@ -12,8 +12,9 @@ from sweeper.admin.scene import Scene, kept_scene
 from sweeper.events import Event, Kind
 from sweeper.findings import DIED, DOUBLE, FOREIGN, LEASE, TOGETHER, Span
 from sweeper.kept import CUT_OFF, events_of, raw_events, spans_of, with_ends
+from sweeper.scale import RIGHT, Scale
 from sweeper.shapes import WIDTH
-from sweeper.timeline import RIGHT, Scale, draw, ticks
+from sweeper.timeline import draw
 from sweeper.window import LONGEST, YEARS, closely
 from tests import proofs
 
@@ -148,7 +149,7 @@ def test_a_window_fits_closely_about_runs_that_take_a_second():
 
 @pytest.mark.parametrize("length", [1.2, 2, 3.3, 5, 9, 14])
 def test_ticks_of_a_close_window_are_round_tenths_with_room_for_their_words(length: float):
-    drawn = ticks(Scale(at(-0.07), at(length - 0.07)))
+    drawn = Scale(at(-0.07), at(length - 0.07)).ticks()
     assert len(drawn) >= 4
     assert all(two.x - one.x >= 90 for one, two in itertools.pairwise(drawn))
     assert len({tick.text for tick in drawn}) == len(drawn)

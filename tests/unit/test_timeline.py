@@ -9,9 +9,10 @@ import pytest
 from sweeper import timeline
 from sweeper.events import Event, Kind
 from sweeper.findings import DOUBLE, FOREIGN, LEASE, STILL, TOGETHER, Finding, Span, find, harm
+from sweeper.scale import GUTTER, RIGHT, Scale
 from sweeper.shapes import WIDTH
 from sweeper.telling import tell
-from sweeper.timeline import Scale, draw
+from sweeper.timeline import draw
 from sweeper.window import AFTER, BEFORE, LONGEST, Window, asked_for, focus
 
 START = datetime(2026, 2, 11, 21, 50, tzinfo=UTC)
@@ -178,22 +179,22 @@ def test_a_settle_known_from_its_row_alone_counts(wednesday):
 
 def test_time_maps_onto_the_width_of_the_picture():
     scale = Scale(at(0), at(100))
-    assert scale.x(at(0)) == timeline.GUTTER
-    assert scale.x(at(100)) == WIDTH - timeline.RIGHT
-    assert scale.x(at(50)) == pytest.approx((timeline.GUTTER + WIDTH - timeline.RIGHT) / 2)
-    assert scale.clipped(at(-500)) == timeline.GUTTER
+    assert scale.x(at(0)) == GUTTER
+    assert scale.x(at(100)) == WIDTH - RIGHT
+    assert scale.x(at(50)) == pytest.approx((GUTTER + WIDTH - RIGHT) / 2)
+    assert scale.clipped(at(-500)) == GUTTER
 
 
 @pytest.mark.parametrize("length", [20, 90, 300, 3600, 6 * 3600])
 def test_ticks_are_round_and_leave_room_for_their_words(length):
-    ticks = timeline.ticks(Scale(at(-7), at(length - 7)))
+    ticks = Scale(at(-7), at(length - 7)).ticks()
     assert len(ticks) >= 2
     assert all(two.x - one.x >= 90 for one, two in itertools.pairwise(ticks))
 
 
 def test_ticks_are_london_s_in_summer_too():
     july = datetime(2026, 7, 1, 20, 0, tzinfo=UTC)
-    texts = [tick.text for tick in timeline.ticks(Scale(july, july + timedelta(hours=1)))]
+    texts = [tick.text for tick in Scale(july, july + timedelta(hours=1)).ticks()]
     assert texts[0] == "21:00"
 
 
