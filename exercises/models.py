@@ -1,5 +1,7 @@
 """What was played here."""
 
+import uuid
+
 from django.db import models
 
 
@@ -45,3 +47,45 @@ class Proof(models.Model):
 
     def __str__(self) -> str:
         return f"{self.lock}, {self.fault}, {self.settle}"
+
+
+class Exploration(models.Model):
+    """One search of the laboratory that many workers share; `turn` is of the one process that merges."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4)
+    corner = models.TextField(help_text="What is explored, as a schedule begins.")
+    bounds = models.JSONField()
+    turn = models.PositiveIntegerField(default=0)
+    began_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True, blank=True)
+    stopped = models.TextField(blank=True, help_text="Why it ended before its end.")
+
+    class Meta:
+        ordering = ["-began_at"]
+
+    def __str__(self) -> str:
+        return self.corner
+
+
+class ExplorationPart(models.Model):
+    """A set of faults and a point in the tree of orders: what one worker explores in one go."""
+
+    exploration = models.ForeignKey(Exploration, on_delete=models.CASCADE, related_name="parts")
+    key = models.CharField(max_length=64)
+    part = models.JSONField()
+    tries = models.PositiveIntegerField(default=0)
+    taken_at = models.DateTimeField(null=True, blank=True)
+    done_at = models.DateTimeField(null=True, blank=True)
+    tally = models.JSONField(null=True, blank=True)
+    beyond = models.JSONField(null=True, blank=True, help_text="What it found out about other parts.")
+    failed = models.TextField(blank=True)
+    merged = models.PositiveIntegerField(null=True, blank=True, help_text="Its place among those that were merged.")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["exploration", "key"], name="a_part_is_one_row"),
+            models.UniqueConstraint(fields=["exploration", "merged"], name="parts_are_merged_one_by_one"),
+        ]
+
+    def __str__(self) -> str:
+        return f"part {self.pk} of {self.exploration_id}"

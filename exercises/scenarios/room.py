@@ -1,19 +1,27 @@
 """The laboratory's own Postgres: the one that LAB_DATABASE_URL names, or an embedded one beside the demo's."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from itertools import count
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote, urlsplit, urlunsplit
 
+import psycopg
 from django.conf import settings
 from django.core.management import call_command
+from psycopg import sql
 
 from exercises.lab.database import Database
+from exercises.models import Performance
 from exercises.scenarios.replay import TIDYING
 from exercises.stage import demand_stage
+from marlow.clock import real_now
+from marlow.servers.launcher import ServerError
 from marlow.servers.postgres import EmbeddedPostgres
 from marlow.turns import alone
+
+MINE = 0x6C6162  # the advisory lock on a worker's own database
 
 
 @contextmanager
@@ -38,12 +46,47 @@ def laboratory() -> Iterator[Database]:
 
 
 @contextmanager
+def own_laboratory() -> Iterator[Database]:
+    """One of the databases `…_1`, `…_2`, … beside the one that LAB_DATABASE_URL names, made where there are too few,
+    for one of several processes that explore at once. Postgres says whose it is, by a lock that ends with a process.
+
+    Raises ServerError where LAB_DATABASE_URL is not set: an embedded one would be one process's alone.
+    """
+    if not settings.LAB_DATABASE_URL:
+        raise ServerError("Set LAB_DATABASE_URL: workers that explore together need one server for their databases.")
+    at = urlsplit(settings.LAB_DATABASE_URL)
+    for number in count(1):
+        url = urlunsplit(at._replace(path=f"{at.path}_{number}"))
+        make_database(settings.LAB_DATABASE_URL, url)
+        with psycopg.connect(url, autocommit=True) as session:
+            if session.execute("select pg_try_advisory_lock(%s)", [MINE]).fetchone() == (True,):
+                with _opened(url, given=True) as database:
+                    yield database
+                return
+
+
+def make_database(beside: str, url: str) -> None:
+    """The database of this address, by way of another one, where it is missing."""
+    name = sql.Identifier(unquote(urlsplit(url).path.removeprefix("/")))
+    # Two that make it at once: one is refused by the name's unique index.
+    there = psycopg.errors.DuplicateDatabase, psycopg.errors.UniqueViolation
+    with psycopg.connect(beside, autocommit=True) as server, suppress(*there):
+        server.execute(sql.SQL("create database {}").format(name))
+
+
+@contextmanager
 def _opened(url: str, *, given: bool) -> Iterator[Database]:
     with Database(described(url), TIDYING).lent() as database:
-        if given:
-            demand_stage()
+        marked = not given or demand_stage()
         call_command("migrate", verbosity=0)
+        if not marked:
+            _mark()
         yield database
+
+
+def _mark() -> None:
+    """This database is the laboratory's from now on, and may be cleared by it: what is left lying is its own."""
+    Performance.objects.create(scenario="laboratory", began_at=real_now(), real_at=real_now())
 
 
 def described(url: str) -> dict[str, Any]:
