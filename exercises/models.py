@@ -49,6 +49,34 @@ class Proof(models.Model):
         return f"{self.lock}, {self.fault}, {self.settle}"
 
 
+class LabRun(models.Model):
+    """One run of the laboratory that was kept, with the exploration that found it, where one did.
+
+    Of an exploration that found nothing wrong no run is shown: verdict and steps are empty then.
+    """
+
+    scenario = models.CharField(max_length=40)
+    lock = models.CharField(max_length=40)
+    settle = models.CharField(max_length=40)
+    question = models.CharField(max_length=12)
+    schedule = models.TextField(blank=True, help_text="What `manage.py replay` takes; the Wednesday has none.")
+    again = models.TextField(blank=True, help_text="What plays it again, behind `manage.py`.")
+    wrong = models.JSONField(default=list, help_text="A sentence for each thing that went wrong.")
+    verdict = models.JSONField(
+        null=True, blank=True, help_text="With the run's events; `step` of each: how many steps came before it."
+    )
+    steps = models.JSONField(default=list, help_text="Every round trip: `at` in virtual time, `who`, `step`.")
+    report = models.JSONField(null=True, blank=True, help_text="Of the exploration, as `lab explore --json` has it.")
+    real_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["-real_at", "-id"]
+        verbose_name = "laboratory run"
+
+    def __str__(self) -> str:
+        return f"{self.scenario}, {self.lock} + {self.settle}"
+
+
 class Exploration(models.Model):
     """One search of the laboratory that many workers share; `turn` is of the one process that merges."""
 

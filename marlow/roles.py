@@ -15,7 +15,7 @@ LOOK = [
     *("shop.view_publisher", "shop.view_book", "shop.view_order", "shop.view_settlement", "shop.view_refund"),
     *("shop.view_stockmovement", "shop.view_stockcount", "shop.view_straycharge", "shop.view_fence"),
     *("sweeper.view_sweeprun", "sweeper.view_event", "sweeper.view_jobrun"),
-    *("exercises.view_performance", "exercises.view_proof"),
+    *("exercises.view_performance", "exercises.view_proof", "exercises.view_labrun"),
 ]
 
 ROLES: dict[str, list[str]] = {
@@ -80,9 +80,9 @@ _OWN_PAGES = [
 _RECORDS = [
     "",
     "Whatever a role or a superuser may do elsewhere, nobody adds, changes or deletes a record through the admin:",
-    "orders, settlements, refunds, movements, stray charges, fences, runs, events, elections, performances and",
-    "proofs are written by the shop's own code alone. A count of the shelf is added by an operator and then stays",
-    "as it was. A book's stock is shown and never typed in.",
+    "orders, settlements, refunds, movements, stray charges, fences, runs, events, elections, performances, proofs",
+    "and runs of the laboratory are written by the shop's own code alone. A count of the shelf is added by an",
+    "operator and then stays as it was. A book's stock is shown and never typed in.",
 ]
 
 

@@ -1,5 +1,5 @@
-"""What was played here, in the admin: performances, the cells of the lock table, and the table itself."""
+"""What was played here, in the admin: performances, the lock table, cell by cell and whole, and the laboratory."""
 
-from exercises.admin import locks, performance, proof
+from exercises.admin import laboratory, locks, performance, proof
 
-__all__ = ["locks", "performance", "proof"]
+__all__ = ["laboratory", "locks", "performance", "proof"]

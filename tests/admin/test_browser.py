@@ -14,8 +14,8 @@ from playwright.sync_api import Browser, Page, Request, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 from pytest_django.plugin import DjangoDbBlocker
 
-from exercises.models import Proof
-from tests import evening, proofs
+from exercises.models import LabRun, Proof
+from tests import evening, labruns, proofs
 from tests.admin.conftest import account
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or ""
@@ -38,6 +38,8 @@ def wednesday(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iter
     with django_db_blocker.unblock():
         account("Operator")
         proofs.everything()
+        for name in labruns.RECORDED:
+            labruns.one(name)
         yield evening.play(lost=True)
         call_command("flush", interactive=False, verbosity=0)
 
@@ -93,6 +95,8 @@ def addresses(wednesday: evening.Wednesday) -> list[str]:
         reverse("admin:exercises_performance_change", args=[wednesday.performance.pk]),
         *(reverse(f"admin:{name}") for name in ("exercises_locks", "exercises_proof_changelist")),
         *(reverse("admin:exercises_proof_change", args=[proof.pk]) for proof in Proof.objects.order_by("pk")[:4]),
+        reverse("admin:exercises_labrun_changelist"),
+        *(reverse("admin:exercises_labrun_change", args=[run.pk]) for run in LabRun.objects.order_by("pk")),
     ]
 
 

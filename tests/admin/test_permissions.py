@@ -13,7 +13,7 @@ from marlow.site import own_pages
 from shop.models import Book, Fence, Publisher, Refund, StockCount, StrayCharge
 from sweeper.admin.evening import EVENING
 from sweeper.models import JobRun, SweepRun
-from tests import evening, proofs
+from tests import evening, labruns, proofs
 from tests.admin.conftest import PEOPLE, account
 
 pytestmark = pytest.mark.django_db
@@ -55,6 +55,7 @@ def rows(wednesday: evening.Wednesday) -> dict[type[Model], Model]:
     )
     JobRun.objects.create(job_name="payout", run_slot=1, box="box-a", run=wednesday.runs["a"].run, at=moment)
     proofs.one()
+    labruns.one("explored")
     account("somebody")
     return {model: model._default_manager.order_by("pk")[0] for model in MODELS}
 

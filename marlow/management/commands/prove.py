@@ -1,13 +1,11 @@
 """`manage.py prove`: the lock table, every cell of it played on real servers, against what the table says."""
 
-import contextlib
 import json
 import os
 import subprocess
 import sys
 import uuid
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +13,11 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, DjangoHelpFormatter
 from rich.console import Console
 
+from exercises.archive import where_to_keep
 from exercises.proof import screen
 from exercises.proof.cells import ABOUT, FAULTS, Cell, table
 from marlow.lanes import Told, play_side_by_side
 from marlow.servers.launcher import ServerError
-from marlow.servers.postgres import EmbeddedPostgres
 from marlow.settings import environment_for
 from marlow.turns import alone
 from shop.settle import FORMS
@@ -102,7 +100,7 @@ class Command(BaseCommand):
     def _keep(self, proved: list[dict[str, Any]]) -> None:
         """In the shop's own database, where it can be reached, else in the demo's, which is started for it."""
         try:
-            with _where_to_keep() as url:
+            with where_to_keep() as (url, _):
                 subprocess.run(
                     [sys.executable, "-m", "exercises.proof", "keep", uuid.uuid4().hex],
                     env=environment_for(DATABASE_URL=url),
@@ -140,18 +138,3 @@ def _other_settles(options: dict[str, Any]) -> str:
     """Which cells there would be, had no form of settling been asked for; nothing where there are none."""
     near = [cell.name for cell in table() if _wanted(cell, {**options, "settle": None})]
     return f" It has {', '.join(near)}." if 0 < len(near) <= 6 else ""
-
-
-@contextlib.contextmanager
-def _where_to_keep() -> Iterator[str]:
-    """The URL of the database that the admin reads."""
-    demo = Path(settings.STATE_DIR) / "demo"
-    if "DATABASE_URL" in settings.GIVEN_SERVERS or (demo / "addresses.json").exists():
-        yield settings.DATABASE_URL
-        return
-    with alone(demo, "manage.py up"):
-        postgres = EmbeddedPostgres(demo / "postgres").start()
-        try:
-            yield postgres.url()
-        finally:
-            postgres.stop()
