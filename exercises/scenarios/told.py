@@ -3,6 +3,7 @@
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -12,11 +13,14 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
+from exercises.asked import FAULT, read
 from exercises.proof.screen import in_short
 from exercises.scenarios.exploration import Found
 from marlow.clock import monotonic
 from shop.words import count
+from sweeper.calls import SERVERS, Call
 from sweeper.events import Event, Kind
+from sweeper.lanes import ALWAYS, CROWDED
 from sweeper.locks import LOCKS
 from sweeper.telling import clock, tell
 from sweeper.verdict import foreign_deletes
@@ -25,25 +29,95 @@ EVERY = 200  # runs between two lines of progress, where there is no terminal
 COUNTS = ("phantom", "lost", "double_settles", "foreign_deletes", "overlaps")
 
 
-def timeline(events: Sequence[dict[str, Any]]) -> Table:
-    """A column a box, a line an event; what went wrong is said in words, and stands out besides."""
-    read = [_event(told) for told in events]
-    foreign = {id(event) for event in foreign_deletes(read)}
+def timeline(events: Sequence[dict[str, Any]], steps: Sequence[dict[str, str]] = ()) -> Table:
+    """A column a box, a line an event; what went wrong is said in words, and stands out besides. With the run's
+    `steps` a column a server too; the events then say their `step` (exercises.scenarios.keep has both).
+    """
+    told, calls = _in_words(events), shown(read(list(steps)))
+    boxes, servers = sorted({line.box for line in told}), _asked(calls)
+    faults = [FAULT] if any(call.kind == FAULT for call in calls) else []
+    table = Table("time", *boxes, *servers.values(), *faults, box=None, padding=(0, 2, 0, 0))
+    for line, call in rows(told, calls):
+        done = [line.words if line is not None and line.box == box else "" for box in boxes]
+        asked = [call.short if call is not None and call.server == server else "" for server in servers]
+        struck = [Text(call.words, "bold red") if call is not None and call.kind == FAULT else ""] if faults else []
+        at = line.at if line is not None else call.at if call is not None else None
+        table.add_row(clock(at) if at else "", *done, *asked, *struck)
+    return table
+
+
+@dataclass(frozen=True)
+class Line:
+    """An event in words. `step`: how many steps came before it, 0 where that is not on record."""
+
+    at: datetime
+    box: str
+    run: uuid.UUID
+    kind: Kind
+    step: int
+    words: Text
+
+
+def _in_words(events: Sequence[dict[str, Any]]) -> list[Line]:
+    known = [_event(told) for told in events]
+    foreign = {id(event) for event in foreign_deletes(known)}
     settled: dict[str, int] = {}
-    boxes = sorted({event.box for event in read})
-    runs = {told["run"] for told in events}
-    table = Table("time", *boxes, box=None, padding=(0, 2, 0, 0))
-    for told, event in zip(events, read, strict=True):
+    several = len({told["run"] for told in events}) > len({event.box for event in known})
+    lines = []
+    for told, event in zip(events, known, strict=True):
         twice = ""
         if event.kind is Kind.SETTLED:
             settled[event.order] = settled.get(event.order, 0) + 1
             twice = " (AGAIN)" if settled[event.order] > 1 else ""
-        number = f"run {told['run'].rpartition('/')[2]}, " if len(runs) > len(boxes) else ""
+        number = f"run {told['run'].rpartition('/')[2]}, " if several else ""
         row = number + (f"{event.order}: " if event.order else "")
         words = f"{row}{tell(event, id(event) in foreign)}{twice}"
         style = "bold red" if twice or id(event) in foreign else ""
-        table.add_row(clock(event.at), *(Text(words, style) if event.box == box else "" for box in boxes))
-    return table
+        step = event.data.get("step", 0)
+        lines.append(Line(event.at, event.box, event.run, event.kind, step, Text(words, style)))
+    return lines
+
+
+def shown(calls: Sequence[Call]) -> list[Call]:
+    """Of many steps, those that end something, ask something, or are faults."""
+    often = len(calls) > CROWDED
+    return [call for call in calls if call.kind == FAULT or (call.server and (call.kind in ALWAYS or not often))]
+
+
+def _asked(calls: Sequence[Call]) -> dict[str, str]:
+    """The servers that were asked, with their names, in the order in which pictures have them."""
+    return {server: name for server, name in SERVERS.items() if any(call.server == server for call in calls)}
+
+
+def rows(lines: Sequence[Line], calls: Sequence[Call]) -> Iterator[tuple[Line | None, Call | None]]:
+    """In the order in which things happened. An event stands beside the step that led to it, or that it led to, where
+    nothing lies between them.
+    """
+    things: list[Line | Call] = sorted([*calls, *lines], key=_place)
+    place = 0
+    while place < len(things):
+        thing, following = things[place], things[place + 1] if place + 1 < len(things) else None
+        place += 1
+        if isinstance(thing, Call):
+            beside = following if isinstance(following, Line) and _belong(following, thing) else None
+            place += beside is not None
+            yield beside, thing
+        else:
+            asked = following if isinstance(following, Call) and _leads_to(thing, following) else None
+            place += asked is not None
+            yield thing, asked
+
+
+def _place(thing: Line | Call) -> tuple[int, bool]:
+    return (thing.number, False) if isinstance(thing, Call) else (thing.step, True)
+
+
+def _belong(line: Line, call: Call) -> bool:
+    return line.run == call.run and line.at == call.at and line.kind is not Kind.ASKED
+
+
+def _leads_to(line: Line, call: Call) -> bool:
+    return line.run == call.run and line.at == call.at and line.kind is Kind.ASKED and call.server == "provider"
 
 
 def _event(told: dict[str, Any]) -> Event:
