@@ -24,7 +24,8 @@ from exercises.lab.statements import COMMIT, LOCAL, ROLLBACK, Statement, read
 from exercises.lab.steps import EVERYTHING, Mode, Step, Touch, touching
 from marlow.clock import monotonic
 
-SLOW = 0.0004  # real seconds after which a statement may be a blocked one
+SLOW = 0.0003  # real seconds after which a statement may be a blocked one
+UNLIKELY = 0.005  # likewise, where it wants no lock that somebody else can have
 PATIENCE = 20.0  # real seconds that a statement which nobody blocks may take
 
 
@@ -34,10 +35,9 @@ class LabConnection(psycopg.Connection[Any]):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.monitor: Monitor | None = None
+        self.played = False  # a fibre had it, in this run
         self._statement: Statement | None = None
         self._wrote: set[str] = set()  # by the open transaction
-        self._poll = select.poll()
-        self._polled = -1
         self._victim = False  # of a deadlock, as the laboratory chose
         # Of the step it waits at: it is carried out (True) or not (False), and its answer is lost with the session.
         self.unknown: bool | None = None
@@ -74,6 +74,7 @@ class LabConnection(psycopg.Connection[Any]):
             return super().wait(gen, interval, timeout)
         if fibre.abandoned:
             raise Abandoned
+        self.played = True
         statement = self._statement or self._ending(gen)
         if statement is not LOCAL:
             fibre.at(Step(statement.label, self._touches(statement), self._frees(statement)))
@@ -130,10 +131,14 @@ class LabConnection(psycopg.Connection[Any]):
         return frozenset({Touch(EVERYTHING, Mode.SNAPSHOT)}) if first else frozenset()
 
     def _remember(self, statement: Statement) -> None:
+        if self.monitor is None:
+            return
         if self.pgconn.transaction_status == pq.TransactionStatus.IDLE:
             self._wrote.clear()
+            self.monitor.busy.discard(self.pgconn.backend_pid)
         else:
             self._wrote |= statement.writes
+            self.monitor.busy.add(self.pgconn.backend_pid)
 
     def _drive(self, gen: PQGen[Any], fibre: Fibre, statement: Statement) -> Any:
         if not hasattr(psycopg.Connection, _name(gen)):  # a cursor's, which may have another's backend in its hand
@@ -141,28 +146,31 @@ class LabConnection(psycopg.Connection[Any]):
         try:
             wanted = next(gen)
             while True:
-                if not self._ready(wanted, SLOW):
+                if not self._ready(wanted, SLOW if self._may_wait(statement) else UNLIKELY):
                     self._wait_or_yield(wanted, fibre, statement)
                     self._demand_session()
                 wanted = gen.send(Ready.RW if wanted == Wait.RW else Ready(wanted))
         except StopIteration as over:
             return over.value
 
+    def _may_wait(self, statement: Statement) -> bool:
+        """Whether it is likely to: a guess, which decides how soon it is asked about and nothing else."""
+        locks = any(touch.mode is Mode.LOCK for touch in statement.touches)
+        return locks and self.monitor is not None and bool(self.monitor.busy - {self.pgconn.backend_pid})
+
     def _demand_session(self) -> None:
         if isinstance(self.pgconn, Lost):
             raise self.pgconn.asked()
 
     def _ready(self, wanted: Wait, seconds: float) -> bool:
+        """Not with poll(), which knows no less than a millisecond."""
         if wanted != Wait.R:
             return True  # what is sent here is small
-        if self._polled != self.pgconn.socket:
-            self._polled = self.pgconn.socket
-            self._poll.register(self._polled, select.POLLIN)
-        return bool(self._poll.poll(seconds * 1000))
+        return bool(select.select([self.pgconn.socket], [], [], seconds)[0])
 
     def _wait_or_yield(self, wanted: Wait, fibre: Fibre, statement: Statement) -> None:
-        if not self._arrived(wanted):
-            pid = self.pgconn.backend_pid
+        pid = self.pgconn.backend_pid
+        if self._blockers(pid) or not self._arrived(wanted):
             fibre.blocked(
                 Waiting(
                     lambda: self._arrived(wanted), statement.label, pid, lambda: self._blockers(pid), self._give_up

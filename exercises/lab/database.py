@@ -15,7 +15,9 @@ from exercises.lab.fibre import current
 from exercises.lab.monitor import Lost, Monitor
 
 ENGINE = "exercises.lab.engine"
-PATIENT = "-c deadlock_timeout=10min"  # the laboratory sees a deadlock at once, and chooses the victim itself
+# The laboratory sees a deadlock at once, and chooses the victim itself. Nothing here must outlive a crash of the
+# server, so no COMMIT waits for its log.
+OPTIONS = "-c deadlock_timeout=10min -c synchronous_commit=off"
 UNLOCK = "select pg_advisory_unlock_all()"  # what a session still holds by name, freed before its next run
 
 
@@ -29,7 +31,7 @@ class Database:
         its backend, as live; it comes to the same, and takes longer.
         """
         options = {**described.get("OPTIONS", {})}
-        options["options"] = f"{options.get('options', '')} {PATIENT}".strip()
+        options["options"] = f"{options.get('options', '')} {OPTIONS}".strip()
         self.tidying, self.by_force = tidying, by_force
         self.described = {**described, "ENGINE": ENGINE, "OPTIONS": options}
         self.sessions: dict[str, DatabaseWrapper] = {}
@@ -67,15 +69,18 @@ class Database:
             connection = session.connection
             lost = connection is None or isinstance(connection.pgconn, Lost)
             fit = not (lost or connection.closed or session.errors_occurred)
-            if not fit or not _rolled_back(connection, self.tidying):
+            if not fit or not _rolled_back(connection, self.tidying if connection.played else ""):
                 self.lose(name)  # a backend whose client has gone may go on for a while, with all its locks
                 _drop(session)
                 del self.sessions[name]
                 continue
             session.in_atomic_block, session.savepoint_ids, session.needs_rollback = False, [], False
             session.run_on_commit.clear()
-            connection.unknown, session.had = None, {connection.pgconn.backend_pid}
+            connection.unknown, connection.played = None, False
+            session.had = {connection.pgconn.backend_pid}
             session.set_autocommit(True)
+        if self.monitor is not None:
+            self.monitor.busy.clear()
 
     def lose(self, name: str) -> None:
         """End this fibre's session at the server, which rolls back and frees its locks; its next step says so."""
@@ -93,7 +98,9 @@ class Database:
 
 
 class _Shelf:
-    """Stands where Django keeps a thread's connections by alias. Every alias is the one database."""
+    """Stands where Django keeps a thread's connections by alias. Every alias is the one database, and a session of
+    its own: `box-a/1`, and `box-a/1 journal`.
+    """
 
     def __init__(self, database: Database) -> None:
         self.__dict__["database"] = database
@@ -102,6 +109,7 @@ class _Shelf:
         database: Database = self.__dict__["database"]
         fibre = current()
         name = "" if fibre is None else fibre.name
+        name += "" if alias == DEFAULT_DB_ALIAS else f" {alias}"
         if name not in database.sessions:
             database.session(name)
         return database.sessions[name]
@@ -117,8 +125,9 @@ def _rolled_back(connection: Any, tidying: str) -> bool:
         return False  # an abandoned statement: its answer is still to come
     try:
         connection.rollback()
-        connection.execute(tidying)
-        connection.commit()
+        if tidying:
+            connection.execute(tidying)
+            connection.commit()
     except Exception:
         return False
     return True

@@ -57,6 +57,7 @@ class Monitor:
     def __init__(self, conninfo: str, *, by_force: bool = False) -> None:
         self._connection = psycopg.connect(conninfo, autocommit=True)
         self.by_force = by_force
+        self.busy: set[int] = set()  # backends in the middle of a transaction
         self._spare: list[PGconn] = []  # backends as good as new, that nobody has
         self.parents: dict[str, set[str]] = {}
         for child, parent in self._connection.execute(PARENTS):
