@@ -15,7 +15,7 @@ from exercises.lab.database import Database
 from exercises.lab.scheduler import LabError
 from exercises.proof import screen
 from exercises.proof.cells import FAULTS, Cell
-from exercises.scenarios import matrix, told
+from exercises.scenarios import keep, matrix, told
 from exercises.scenarios.boxes import Setting
 from exercises.scenarios.corner import Corner
 from exercises.scenarios.exploration import POLICIES, Bounds, Exploration
@@ -28,6 +28,7 @@ from exercises.wrong_fences import WRONG_FENCES
 from marlow.clock import monotonic
 from marlow.management.commands.prove import as_json
 from marlow.servers.launcher import ServerError
+from marlow.settings import environment_for
 from shop.settle import FORMS
 from sweeper.locks import LOCKS
 
@@ -35,6 +36,7 @@ from sweeper.locks import LOCKS
 class Command(BaseCommand):
     help = "The laboratory: the shop's own code on a real Postgres, in virtual time, in every order."
     requires_system_checks = []
+    kept: dict[str, Any] | None = None
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         doors = parser.add_subparsers(dest="door", required=True, metavar="wednesday | matrix | explore")
@@ -56,6 +58,8 @@ class Command(BaseCommand):
             door.add_argument("--question", choices=["lookup", "cancel"], default="lookup")
             door.add_argument("--stop-on-lost-lease", action="store_true")
             door.add_argument("--renew", action="store_true", help="renew the lease beside the run, where it can be")
+        for door in (wednesday, explore):
+            door.add_argument("--keep", action="store_true", help="in the shop's database, for the admin")
         for name, choices in (("lock", LOCKS), ("fault", FAULTS), ("settle", FORMS)):
             matrix.add_argument(f"--{name}", action="append", choices=choices, help="only this; may be given again")
         for door in (wednesday, matrix, explore):
@@ -81,16 +85,27 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
         if options["json"]:
             self.stdout.write(json.dumps(result))
+        self._keep(options)
         sys.exit(status)
+
+    def _keep(self, options: dict[str, Any]) -> None:
+        """Once the laboratory is closed: while it is open, the shop's connection is the laboratory's."""
+        try:
+            if options.get("keep") and self.kept is not None:
+                keep.keep(self.kept, environment_for)
+        except keep.NotKept as error:
+            raise CommandError(str(error)) from error
 
     def wednesday(self, database: Database, console: Console, options: dict[str, Any]) -> tuple[Any, int]:
         start = STARTS[options["start"]]
-        outcome = play(database, _setting(options), start=start)
-        events = outcome.verdict["events"]
+        setting = _setting(options)
+        outcome = play(database, setting, start=start)
+        self.kept = keep.of_wednesday(setting, start, outcome)
+        events, steps = keep.placed(outcome), keep.steps_of(outcome.taken)
         if start == START_OF_EVENING:
-            events = without_vain_questions(events)
+            events, steps = without_vain_questions(events), []
             console.print("Until 21:50 no question is answered; those are left out here, and are in --json.")
-        console.print(told.timeline(events))
+        console.print(told.timeline(events, steps))
         console.print(told.verdict(outcome.verdict))
         return outcome.verdict, 0
 
@@ -124,6 +139,7 @@ class Command(BaseCommand):
             exploration = Exploration(database, corner, bounds, progress)
             with _ctrl_c_stops(exploration):
                 found = exploration.go()
+        self.kept = keep.of_exploration(found)
         console.print(told.report(found), soft_wrap=True, markup=False, highlight=False)
         return found.as_json(), int(bool(found.failures))
 
