@@ -33,10 +33,14 @@ def titles(drawn: ET.Element) -> list[str]:
     return [element.text or "" for element in drawn.iter("title")]
 
 
+def groups(drawn: ET.Element, name: str) -> list[ET.Element]:
+    """Those of this class."""
+    return [element for element in drawn.iter("g") if name in element.attrib.get("class", "").split()]
+
+
 def texts(drawn: ET.Element, group: str) -> list[str]:
     """The words within groups of this class."""
-    groups = [element for element in drawn.iter("g") if group in element.attrib.get("class", "").split()]
-    return [element.text or "" for found in groups for element in found.iter("text")]
+    return [element.text or "" for found in groups(drawn, group) for element in found.iter("text")]
 
 
 # --- The list -----------------------------------------------------------------------------------------------------
@@ -155,7 +159,7 @@ def test_a_run_in_one_moment_is_drawn_by_its_steps(student):
 def test_the_steps_stand_in_their_order(student):
     """From left to right each mark on a server's lane is a later step than the one before."""
     drawn = picture(text(student, page_of(one("pause"))))
-    trips = [element for element in drawn.iter("g") if "trip" in element.attrib.get("class", "").split()]
+    trips = groups(drawn, "trip")
     places = [float(re.findall(r"[\d.]+", element.attrib["transform"])[0]) for element in trips]
     assert len(places) == 21  # the fault is nobody's question
     assert places == sorted(set(places))
@@ -233,7 +237,9 @@ def test_a_long_evening_is_drawn_where_it_went_wrong(student):
     run["verdict"]["events"] = [*early, *run["verdict"]["events"]]
     page = text(student, page_of(labruns.keep(run)))
     assert "Drawn from 21:49:45 to 21:53:25, where it went wrong." in words(page)
-    assert texts(picture(page), "key")[0] == "box-b’s key, until 21:52:00"
+    drawn = picture(page)
+    assert [len(groups(drawn, name)) for name in ("key", "bar")] == [2, 2]
+    assert texts(drawn, "key")[0] == "box-b’s key, until 21:52:00"
 
 
 def test_nonsense_leaves_a_page_standing(student):
