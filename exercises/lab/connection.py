@@ -20,7 +20,7 @@ from psycopg.waiting import Ready, Wait
 from exercises.lab.fibre import Abandoned, Fibre, Waiting, current
 from exercises.lab.monitor import Lost, Monitor
 from exercises.lab.scheduler import LabError
-from exercises.lab.statements import COMMIT, LOCAL, ROLLBACK, Statement, read
+from exercises.lab.statements import BY_NAME, COMMIT, LOCAL, ROLLBACK, Statement, read
 from exercises.lab.steps import EVERYTHING, Mode, Step, Touch, touching
 from marlow.clock import monotonic
 
@@ -38,6 +38,8 @@ class LabConnection(psycopg.Connection[Any]):
         self.played = False  # a fibre had it, in this run
         self._statement: Statement | None = None
         self._wrote: set[str] = set()  # by the open transaction
+        self._held: set[str] = set()  # what it may have locked
+        self._named = False  # whether the session may hold a lock by name
         self._victim = False  # of a deadlock, as the laboratory chose
         # Of the step it waits at: it is carried out (True) or not (False), and its answer is lost with the session.
         self.unknown: bool | None = None
@@ -96,6 +98,19 @@ class LabConnection(psycopg.Connection[Any]):
             raise psycopg.OperationalError("the connection was lost before the server answered")
         return answer
 
+    def fresh(self) -> None:
+        """Nothing of a run is left."""
+        self.unknown, self.played, self._named = None, False, False
+        self._wrote.clear()
+        self._held.clear()
+
+    @property
+    def end(self) -> frozenset[Touch]:
+        """What the end of this session would touch: what it has written or locked, as far as anybody can tell."""
+        if self.pgconn.transaction_status == pq.TransactionStatus.ACTIVE:
+            return frozenset({Touch(EVERYTHING, Mode.COMMIT)})  # of a statement that waits nobody knows what it has
+        return touching(self._held | ({BY_NAME} if self._named else set()), Mode.COMMIT)
+
     def _ending(self, gen: PQGen[Any]) -> Statement:
         """Without a statement it is the end of a transaction, or something that asks the server nothing."""
         if self.pgconn.transaction_status == pq.TransactionStatus.IDLE:
@@ -133,11 +148,15 @@ class LabConnection(psycopg.Connection[Any]):
     def _remember(self, statement: Statement) -> None:
         if self.monitor is None:
             return
+        touched = {touch.what for touch in statement.touches if touch.mode is not Mode.SNAPSHOT}
+        self._named = self._named or BY_NAME in touched
         if self.pgconn.transaction_status == pq.TransactionStatus.IDLE:
             self._wrote.clear()
+            self._held.clear()
             self.monitor.busy.discard(self.pgconn.backend_pid)
         else:
             self._wrote |= statement.writes
+            self._held |= touched
             self.monitor.busy.add(self.pgconn.backend_pid)
 
     def _drive(self, gen: PQGen[Any], fibre: Fibre, statement: Statement) -> Any:

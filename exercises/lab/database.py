@@ -76,7 +76,7 @@ class Database:
                 continue
             session.in_atomic_block, session.savepoint_ids, session.needs_rollback = False, [], False
             session.run_on_commit.clear()
-            connection.unknown, connection.played = None, False
+            connection.fresh()
             session.had = {connection.pgconn.backend_pid}
             session.set_autocommit(True)
         if self.monitor is not None:

@@ -23,6 +23,7 @@ SESSION = re.compile(
 )
 
 
+BY_NAME = "advisory"  # what locks are called that belong to a session and not to rows
 WRITING = ("INSERT", "UPDATE", "DELETE")
 # What may let go of something though its transaction goes on: several statements in one, and the server's functions.
 LETTING_GO = re.compile(r";|\bpg_(?!try_advisory)", re.IGNORECASE)
@@ -67,7 +68,7 @@ def _shape(text: str) -> tuple[tuple[Place, ...], str, str] | None:
     verb = text.split(maxsplit=1)[0].upper()
     tables = list(dict.fromkeys(TABLE.findall(text)))
     if ADVISORY.search(text):
-        return ((("advisory", None),), f"{'unlock' if 'unlock' in text else 'try lock'} advisory", verb)
+        return (((BY_NAME, None),), f"{'unlock' if 'unlock' in text else 'try lock'} advisory", verb)
     keys = _keys(text)
     places = tuple((table, keys.get(table)) for table in tables) or ((EVERYTHING, None),)
     return places, f"{verb} {', '.join(tables)}".strip(), verb

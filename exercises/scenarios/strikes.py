@@ -8,7 +8,7 @@ from functools import partial
 from exercises.lab.database import Database
 from exercises.lab.fibre import Fibre, State, Waiting, current
 from exercises.lab.scheduler import Scheduler, at
-from exercises.lab.steps import EVERYTHING, Mode, Step, Touch, touching
+from exercises.lab.steps import Mode, Step, Touch, touching
 from exercises.scenarios.boxes import Box, Servers, Setting
 from exercises.scenarios.faults import Fault, Kind
 from sweeper.locks import LOCKS
@@ -18,15 +18,11 @@ MAJORITY = 3  # of Redlock's five
 MILLISECOND = timedelta(milliseconds=1)
 LOCK_SERVERS = ("redis", "redlock", "etcd", "zookeeper")
 
-# What a fault touches beside its own box, which waits for it. The end of a session touches all it locked: everything,
-# as far as anybody knows beforehand. Where deadlines matter, they are read.
-_SESSION = frozenset({Touch(EVERYTHING, Mode.COMMIT)})
+# What a fault touches beside its own box, which waits for it, and beside what the sessions that end with it have
+# locked. Where deadlines matter, they are read.
 _DEADLINES = touching(LOCK_SERVERS, Mode.READ)
 _REDIS = touching(("redis", "redlock"), Mode.WRITE)
 TOUCHES: dict[Kind, frozenset[Touch]] = {
-    Kind.CRASH: _SESSION,
-    Kind.LOST: _SESSION,
-    Kind.LOCK_LOST: _SESSION,
     Kind.CLOCK: _REDIS,
     Kind.CLOCK_SHORT: _REDIS,
     Kind.FAILOVER: _REDIS,
@@ -93,16 +89,39 @@ class Strikes:
         waiting = current()
         if waiting is None:
             return
-        touches = TOUCHES.get(fault.kind, frozenset())
-        if fault.kind is Kind.LANDS:
-            touches = touching((f"provider:row-{fault.which}",), Mode.WRITE)
-        waiting.blocked(
-            Waiting(lambda: self._due(fault) or self._over(fault.box), f"waits for {fault}"),
-            Step(f"{fault.kind} of {fault.box}", touches),
-        )
+        label = f"{fault.kind} of {fault.box}"
+
+        def arrived() -> bool:
+            if self._due(fault):  # from here on the box waits, and what its sessions hold stays as it is
+                waiting.next = Step(label, self._touches(fault))
+                return True
+            return self._over(fault.box)
+
+        waiting.blocked(Waiting(arrived, f"waits for {fault}"), Step(label))
         if fault.kind in FREE or not self._over(fault.box):
             self.struck.add(fault)
             getattr(self, f"_{fault.kind.name.lower()}")(fault)
+
+    def _touches(self, fault: Fault) -> frozenset[Touch]:
+        if fault.kind is Kind.LANDS:
+            return touching((f"provider:row-{fault.which}",), Mode.WRITE)
+        return TOUCHES.get(fault.kind, frozenset()) | self._end_of(self._ending_with(fault))
+
+    def _ending_with(self, fault: Fault) -> list[str]:
+        """The sessions that it ends."""
+        theirs = self._sessions(fault.box)
+        if fault.kind is Kind.LOST:
+            alive = [fibre.name for fibre in self._fibres(fault.box) if fibre.state is not State.DONE]
+            return [name for name in theirs if name in alive]
+        if fault.kind is Kind.LOCK_LOST:
+            work = [fibre.name for fibre in self._fibres(fault.box)]
+            return [name for name in theirs if name not in work]
+        return theirs if fault.kind is Kind.CRASH else []
+
+    def _end_of(self, names: Sequence[str]) -> frozenset[Touch]:
+        """What the end of these sessions touches."""
+        sessions = [self.database.sessions[name].connection for name in names]
+        return frozenset[Touch]().union(*(session.end for session in sessions if session is not None))
 
     def _over(self, box: str) -> bool:
         return all(fibre.state is State.DONE for fibre in self._fibres(box))
@@ -121,9 +140,10 @@ class Strikes:
             self.scheduler.freeze(fault.box, deadline - MILLISECOND)
 
     def _crash(self, fault: Fault) -> None:
+        names = self._ending_with(fault)
         self.scheduler.crash(fault.box)
         self.deaths.append(Death(fault.box, self.scheduler.now, self.scheduler.now))
-        self._lose(self._sessions(fault.box))
+        self._lose(names)
 
     def _power(self, fault: Fault) -> None:
         self.scheduler.crash(fault.box)
@@ -133,18 +153,17 @@ class Strikes:
         self.scheduler.start("faults", f"{fault.box} is missed", partial(self._notice, fault.box), noticed)
 
     def _notice(self, box: str) -> None:
-        at(Step(f"Postgres notices that {box} is gone", _SESSION))
-        self._lose(self._sessions(box))
+        names = self._sessions(box)
+        at(Step(f"Postgres notices that {box} is gone", self._end_of(names)))
+        self._lose(names)
 
     # --- Postgres ---
 
     def _lost(self, fault: Fault) -> None:
-        alive = [fibre.name for fibre in self._fibres(fault.box) if fibre.state is not State.DONE]
-        self._lose([name for name in self._sessions(fault.box) if name in alive])
+        self._lose(self._ending_with(fault))
 
     def _lock_lost(self, fault: Fault) -> None:
-        work = [fibre.name for fibre in self._fibres(fault.box)]
-        self._lose([name for name in self._sessions(fault.box) if name not in work])
+        self._lose(self._ending_with(fault))
 
     def _unknown_done(self, fault: Fault) -> None:
         self._at_the_commit(fault, carried_out=True)
@@ -158,7 +177,7 @@ class Strikes:
             session = self.database.sessions.get(fibre.name)
             if fibre.state is State.READY and fibre.next and session and session.connection and commits(fibre.next):
                 session.connection.unknown = carried_out
-                fibre.next = Step(fibre.next.label, fibre.next.touches | _SESSION)
+                fibre.next = Step(fibre.next.label, fibre.next.touches | session.connection.end)
 
     def _sessions(self, box: str) -> list[str]:
         """Of every run on this box, and those that a run keeps beside its own: `box-a/1`, `box-a/1 lock`."""
