@@ -17,6 +17,8 @@ from exercises.lab.steps import Mode, Step, step, touching
 from exercises.scenarios.ports import EtcdPort, Fate, RedisNodesPort, RedisPort, ZooKeeperPort
 from exercises.scenarios.provider import ProviderPort, VirtualProvider
 from exercises.wrong_fences import WRONG_FENCES
+from exercises.wrong_locks import WRONG_LOCKS
+from exercises.wrong_settles import SETTLES
 from shop.settle import FORMS, Form
 from sweeper.events import Event, Kind
 from sweeper.journal import Memory, Run
@@ -37,6 +39,8 @@ class Unplayable(LabError):
     """These values make no scenario."""
 
 
+ALL_FORMS = {**FORMS, **WRONG_FENCES, **SETTLES}  # the shop's, and what the laboratory knows beside them
+ALL_LOCKS = {**LOCKS, **WRONG_LOCKS}
 DAY = 86_400.0  # seconds
 HEARTBEATS = 3  # of a ZooKeeper client, in the time after which its session would be over
 
@@ -56,15 +60,14 @@ class Setting:
     keepalive: float = field(default_factory=noticed_after)  # until Postgres misses a box that is gone
 
     def __post_init__(self) -> None:
-        if self.lock not in LOCKS:
-            raise Unplayable(f"There is no lock {self.lock!r}: take one of {', '.join(LOCKS)}.")
-        forms = {**FORMS, **WRONG_FENCES}
-        if self.settle not in forms:
-            raise Unplayable(f"There is no form {self.settle!r}: take one of {', '.join(forms)}.")
-        if forms[self.settle].fenced and not LOCKS[self.lock].mints_token:
-            able = ", ".join(name for name, lock in LOCKS.items() if lock.mints_token)
+        if self.lock not in ALL_LOCKS:
+            raise Unplayable(f"There is no lock {self.lock!r}: take one of {', '.join(ALL_LOCKS)}.")
+        if self.settle not in ALL_FORMS:
+            raise Unplayable(f"There is no form {self.settle!r}: take one of {', '.join(ALL_FORMS)}.")
+        if ALL_FORMS[self.settle].fenced and not ALL_LOCKS[self.lock].mints_token:
+            able = ", ".join(name for name, lock in ALL_LOCKS.items() if lock.mints_token)
             raise Unplayable(f"{self.settle} needs a token, and {self.lock} mints none: take one of {able}.")
-        if self.renew and LOCKS[self.lock].renewal is Renewal.NEVER:
+        if self.renew and ALL_LOCKS[self.lock].renewal is Renewal.NEVER:
             raise Unplayable(f"{self.lock} has no lease that could be renewed: leave out --renew.")
         if self.question not in ("lookup", "cancel"):
             raise Unplayable(f"There is no question {self.question!r}: take lookup or cancel.")
@@ -78,11 +81,11 @@ class Setting:
 
     @property
     def strategy(self) -> type[Lock]:
-        return LOCKS[self.lock]
+        return ALL_LOCKS[self.lock]
 
     @property
     def form(self) -> Form:
-        return {**FORMS, **WRONG_FENCES}[self.settle]
+        return ALL_FORMS[self.settle]
 
     @property
     def rules(self) -> Rules:

@@ -21,6 +21,7 @@ from exercises.scenarios.placed import Placed
 from exercises.scenarios.provider import TIMEOUT
 from exercises.scenarios.replay import CLEAR
 from exercises.scenarios.strikes import Strikes
+from exercises.wrong_locks import APART, AdvisoryApart
 from shop.models import Book, Publisher
 from sweeper import verdict
 
@@ -82,7 +83,9 @@ def play(database: Database, corner: Corner, policy: Policy, faults: Sequence[Fa
         for message in range(corner.messages):
             moment = START + message * (timedelta(seconds=corner.setting.every) + JUST_AFTER)
             for box in boxes.values():
-                database.session(box.cron(moment).name)
+                database.session(name := box.cron(moment).name)
+                if corner.setting.lock == AdvisoryApart.name:  # open beforehand, or it hung on the order before
+                    database.session(f"{name} {APART}")
         strikes = Strikes(scheduler, database, boxes, servers, faults)
         strikes.lie_in_wait()
         stuck = ""

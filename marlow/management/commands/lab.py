@@ -16,7 +16,7 @@ from exercises.lab.scheduler import LabError
 from exercises.proof import screen
 from exercises.proof.cells import FAULTS, Cell
 from exercises.scenarios import keep, matrix, told
-from exercises.scenarios.boxes import Setting
+from exercises.scenarios.boxes import ALL_FORMS, ALL_LOCKS, Setting
 from exercises.scenarios.corner import Corner
 from exercises.scenarios.exploration import POLICIES, Bounds, Exploration
 from exercises.scenarios.hour import without_vain_questions
@@ -24,7 +24,6 @@ from exercises.scenarios.replay import pairs, play
 from exercises.scenarios.room import laboratory
 from exercises.scenarios.wednesday import START_OF_EVENING, STARTS
 from exercises.stage import NotAStage
-from exercises.wrong_fences import WRONG_FENCES
 from marlow.clock import monotonic
 from marlow.management.commands.prove import as_json
 from marlow.servers.launcher import ServerError
@@ -53,8 +52,8 @@ class Command(BaseCommand):
             help="21:50 with fourteen rows seeded, or the whole evening from 20:50 by real checkouts",
         )
         for door in (wednesday, explore):
-            door.add_argument("--lock", choices=LOCKS, default="redis-naive")
-            door.add_argument("--settle", choices=[*FORMS, *WRONG_FENCES], default="unguarded")
+            door.add_argument("--lock", choices=ALL_LOCKS, default="redis-naive")
+            door.add_argument("--settle", choices=ALL_FORMS, default="unguarded")
             door.add_argument("--question", choices=["lookup", "cancel"], default="lookup")
             door.add_argument("--stop-on-lost-lease", action="store_true")
             door.add_argument("--renew", action="store_true", help="renew the lease beside the run, where it can be")
