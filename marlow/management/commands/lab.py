@@ -3,10 +3,11 @@
 import json
 import signal
 import sys
-from argparse import ArgumentParser
-from collections.abc import Iterator
+from argparse import ArgumentParser, ArgumentTypeError
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
+from uuid import UUID
 
 from django.core.management.base import BaseCommand, CommandError
 from rich.console import Console
@@ -18,16 +19,20 @@ from exercises.proof.cells import FAULTS, Cell
 from exercises.scenarios import keep, matrix, told
 from exercises.scenarios.boxes import ALL_FORMS, ALL_LOCKS, Setting
 from exercises.scenarios.corner import Corner
-from exercises.scenarios.exploration import POLICIES, Bounds, Exploration
+from exercises.scenarios.exploration import POLICIES, Bounds, Exploration, Found
+from exercises.scenarios.faults import Kind
 from exercises.scenarios.hour import without_vain_questions
 from exercises.scenarios.replay import pairs, play
 from exercises.scenarios.room import laboratory
+from exercises.scenarios.spread import Spread
 from exercises.scenarios.wednesday import START_OF_EVENING, STARTS
 from exercises.stage import NotAStage
 from marlow.clock import monotonic
+from marlow.laboratory import send
 from marlow.management.commands.prove import as_json
 from marlow.servers.launcher import ServerError
 from marlow.settings import environment_for
+from marlow.spreading import merge, with_workers
 from shop.settle import FORMS
 from sweeper.locks import LOCKS
 
@@ -35,7 +40,12 @@ from sweeper.locks import LOCKS
 class Command(BaseCommand):
     help = "The laboratory: the shop's own code on a real Postgres, in virtual time, in every order."
     requires_system_checks = []
+    words: Sequence[str] = ()
     kept: dict[str, Any] | None = None
+
+    def run_from_argv(self, argv: list[str]) -> None:
+        self.words = argv[1:]
+        super().run_from_argv(argv)
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         doors = parser.add_subparsers(dest="door", required=True, metavar="wednesday | matrix | explore")
@@ -67,6 +77,8 @@ class Command(BaseCommand):
         explore.add_argument("--orders", type=int, default=2)
         explore.add_argument("--messages", type=int, default=1, help="runs a box, a lease apart")
         explore.add_argument("--faults", type=int, choices=(0, 1, 2), default=0, help="at most so many in one run")
+        explore.add_argument("--kinds", type=_kinds, default=tuple(Kind), help="of faults, as crash,power; else all")
+        explore.add_argument("--twice", action="store_true", help="play each schedule again, and compare")
         explore.add_argument("--latency", type=float, default=0.0, help="of an answer (virtual seconds, at most 10)")
         explore.add_argument("--lease", type=float, default=120.0, help="and schedule, in virtual seconds")
         explore.add_argument("--policy", choices=POLICIES, default="all")
@@ -74,12 +86,22 @@ class Command(BaseCommand):
         explore.add_argument("--schedules", type=int, help="stop after so many")
         explore.add_argument("--seconds", type=float, help="stop after so long (real)")
         explore.add_argument("--seed", type=int, default=1, help="of the policies random and pct")
+        explore.add_argument("--spread", action="store_true", help="over the workers of marlow.laboratory (Celery)")
+        explore.add_argument("--workers", type=int, help="spread over so many, started here on servers of their own")
+        explore.add_argument("--resume", type=UUID, help="an exploration that was spread, and broke off")
 
     def handle(self, *args: Any, **options: Any) -> None:
         console = Console(stderr=options["json"])
         try:
-            with laboratory() as database:
-                result, status = getattr(self, options["door"])(database, console, options)
+            if options.get("workers") is not None:
+                if options["keep"]:
+                    raise CommandError("--workers has servers of its own, gone afterwards: leave out that or --keep.")
+                sys.exit(with_workers(options["workers"], _without_workers(self.words)))
+            if options.get("spread") or options.get("resume"):
+                result, status = self.spread(console, options)
+            else:
+                with laboratory() as database:
+                    result, status = getattr(self, options["door"])(database, console, options)
         except (ServerError, NotAStage, LabError) as error:
             raise CommandError(str(error)) from error
         if options["json"]:
@@ -124,27 +146,70 @@ class Command(BaseCommand):
         return played, int(not all(cell["agrees"] for cell in played))
 
     def explore(self, database: Database, console: Console, options: dict[str, Any]) -> tuple[Any, int]:
-        setting = _setting(options, ttl=options["lease"], every=options["lease"])
-        corner = Corner(setting, options["boxes"], options["orders"], options["messages"], options["latency"])
-        bounds = Bounds(
-            options["faults"],
-            options["policy"],
-            options["preemptions"],
-            options["schedules"],
-            options["seconds"],
-            options["seed"],
-        )
+        corner, bounds = _what(options)
         with told.progress(console) as progress:
             exploration = Exploration(database, corner, bounds, progress)
             with _ctrl_c_stops(exploration):
                 found = exploration.go()
         self.kept = keep.of_exploration(found)
-        console.print(told.report(found), soft_wrap=True, markup=False, highlight=False)
-        return found.as_json(), int(bool(found.failures))
+        return _reported(found, console)
+
+    def spread(self, console: Console, options: dict[str, Any]) -> tuple[Any, int]:
+        """The same over many workers; an exploration that breaks off says how to go on with it."""
+        with told.progress(console) as progress:
+            if options["resume"]:
+                spread = Spread.resume(options["resume"], send, progress)
+            else:
+                spread = Spread.begin(*_what(options), send, progress)
+            console.print(f"To go on with it where it broke off: --resume {spread.exploration.pk}", highlight=False)
+            with _ctrl_c_stops(spread):
+                found = merge(spread)
+        self.kept = keep.of_exploration(found)
+        return _reported(found, console)
+
+
+def _kinds(text: str) -> tuple[Kind, ...]:
+    """Raises ArgumentTypeError."""
+    try:
+        return tuple(Kind(name.strip()) for name in text.split(","))
+    except ValueError as error:
+        raise ArgumentTypeError(f"{error}: take from {', '.join(Kind)}, with commas between them.") from error
+
+
+def _what(options: dict[str, Any]) -> tuple[Corner, Bounds]:
+    """Raises Unplayable."""
+    setting = _setting(options, ttl=options["lease"], every=options["lease"])
+    corner = Corner(setting, options["boxes"], options["orders"], options["messages"], options["latency"])
+    bounds = Bounds(
+        options["faults"],
+        options["policy"],
+        options["preemptions"],
+        options["schedules"],
+        options["seconds"],
+        options["seed"],
+        options["twice"],
+        options["kinds"],
+    )
+    return corner, bounds
+
+
+def _reported(found: Found, console: Console) -> tuple[Any, int]:
+    console.print(told.report(found), soft_wrap=True, markup=False, highlight=False)
+    return found.as_json(), int(bool(found.failures))
+
+
+def _without_workers(words: Sequence[str]) -> list[str]:
+    """The command line for whoever merges, once the workers are there."""
+    kept, skip = [], False
+    for word in words:
+        if not skip and not word.startswith("--workers"):
+            kept.append(word)
+        skip = word == "--workers"
+    return [*kept, "--spread"]
 
 
 @contextmanager
-def _ctrl_c_stops(exploration: Exploration) -> Iterator[None]:
+def _ctrl_c_stops(exploration: Exploration | Spread) -> Iterator[None]:
     """Once: between two runs, with what was found so far. Twice: at once."""
 
     def asked(*signal_and_frame: object) -> None:
