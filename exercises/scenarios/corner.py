@@ -20,10 +20,11 @@ from exercises.scenarios.faults import Fault
 from exercises.scenarios.placed import Placed
 from exercises.scenarios.provider import TIMEOUT
 from exercises.scenarios.replay import CLEAR
-from exercises.scenarios.strikes import Strikes
+from exercises.scenarios.strikes import Death, Strikes
 from exercises.wrong_locks import APART, AdvisoryApart
 from shop.models import Book, Publisher
 from sweeper import verdict
+from sweeper.events import Event
 
 START = wednesday.START
 JUST_AFTER = timedelta(milliseconds=1)
@@ -65,6 +66,8 @@ class Played:
     errors: dict[str, str]
     met: frozenset[Fault] = frozenset()
     places: Sequence[int] = ()  # of the verdict's events: how many steps came before each
+    events: Sequence[Event] = ()  # the verdict's, as the journal had them
+    deaths: Sequence[Death] = ()
 
     @property
     def outcome(self) -> tuple[Any, ...]:
@@ -107,7 +110,7 @@ def play(database: Database, corner: Corner, policy: Policy, faults: Sequence[Fa
         *oracles.liveness(journal.events, strikes.deaths, corner.setting),
         *oracles.died(errors, struck=bool(faults)),
     )
-    return Played(scheduler.taken, told, found, errors, strikes.met, journal.places)
+    return Played(scheduler.taken, told, found, errors, strikes.met, journal.places, journal.events, strikes.deaths)
 
 
 # Out: the shop as a corner can leave it. Two that are alike in this are alike in what `verdict.counted` says.

@@ -74,13 +74,18 @@ def menu(corner: Corner, reach: Reach, before: Sequence[Fault] = ()) -> Iterator
     """Every kind at every place where it can matter. Boxes are alike, so the first fault is box A's; one more comes
     at or behind the places of those before it. Of those at deadlines only the first: see `further`.
     """
-    for box in corner.names if before else corner.names[:1]:
+    for box in corner.names if before else _struck_first(corner):
         least = max((fault.after for fault in before if fault.box == box), default=0)
         places = reach.places.get(box, [])
         for kind in kinds(corner):
             for after in range(least, len(places)):
                 if _matters(kind, places, after, corner):
                     yield from (fault for fault in _each(kind, box, after, corner) if fault not in before)
+
+
+def _struck_first(corner: Corner) -> list[str]:
+    """All boxes do the same, so that whatever happens to one of them might happen to box A."""
+    return corner.names[:1]
 
 
 def further(fault: Fault, reach: Reach) -> Fault | None:

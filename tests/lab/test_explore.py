@@ -1,19 +1,25 @@
 """Every order in which two boxes can meet: reduced and unreduced alike, and what must be found is found."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import count
 from typing import Any
 
 import pytest
 
 from exercises.lab.database import Database
 from exercises.lab.explore import every_order, plain
-from exercises.lab.policies import Chance, Diverged, Priorities
+from exercises.lab.policies import Chance, Diverged, FirstCome, Priorities
 from exercises.lab.schedule import Schedule, Unreadable
 from exercises.lab.scheduler import Policy, Taken
 from exercises.scenarios.boxes import Setting, Unplayable, as_told
-from exercises.scenarios.corner import Corner, play
+from exercises.scenarios.corner import START, Corner, play
 from exercises.scenarios.exploration import Bounds, CannotReplay, Exploration, Found, read, replay, written
 from exercises.scenarios.faults import Fault, Kind
+from exercises.scenarios.oracles import STOPPED, liveness, money
+from exercises.scenarios.part import Unsteady
+from exercises.scenarios.provider import ProviderPort, VirtualProvider
+from shop.provider.answers import Answer, Verdict
 
 PHANTOM = "the catalogue promises copies that no shelf holds (1)"
 TWICE = "a row was settled more than once (1)"
@@ -238,6 +244,115 @@ def test_a_bound_of_preemptions_is_kept_and_said(database: Database) -> None:
     bounded = explored(database, corner, policy="plain", preemptions=1)
     assert not bounded.exhausted
     assert bounded.failures, "one preemption is enough for this one"
+
+
+def test_a_search_by_preemptions_begins_with_none_and_goes_on(database: Database) -> None:
+    """As in CHESS: what was stopped is complete up to a number, and says up to which."""
+    corner = Corner(Setting(lock="none"), orders=1)
+    spent = list(plain(lambda policy: play(database, corner, policy).taken))
+    assert spent == sorted(spent)
+    runs = spent.index(3) + 1
+    stopped = explored(database, corner, policy="plain", runs=runs).stopped
+    assert "every order with fewer than 3 preemptions was tried" in stopped
+
+
+def test_played_twice_what_reads_chance_by_itself_is_named(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The determinism mode: by the step that differed, or by its journal."""
+    corner, chance = Corner(Setting(lock="none"), orders=1), count()
+    assert explored(database, corner, twice=True).exhausted
+    asked = ProviderPort.lookup
+
+    def by_itself(self: ProviderPort, key: str) -> Answer:
+        return asked(self, key) if next(chance) % 3 else Answer(Verdict.UNKNOWN, why="a whim")
+
+    monkeypatch.setattr(ProviderPort, "lookup", by_itself)
+    with pytest.raises(Unsteady, match="time or chance by itself"):
+        explored(database, corner, twice=True)
+
+
+def test_the_menu_leaves_out_no_place_that_can_be_told(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every kind at every place of every box comes to the same ends as the places that are tried."""
+    corner, kinds = Corner(Setting(lock="redis-token", question="cancel"), orders=1), (Kind.CRASH, Kind.CLOCK)
+    tried = explored(database, corner, faults=1, kinds=kinds)
+    monkeypatch.setattr("exercises.scenarios.menu._matters", lambda *anything: True)
+    monkeypatch.setattr("exercises.scenarios.menu._struck_first", lambda corner: corner.names)
+    everywhere = explored(database, corner, faults=1, kinds=kinds)
+    assert everywhere.plans > tried.plans
+    assert everywhere.outcomes == tried.outcomes
+
+
+@pytest.mark.parametrize(
+    ("lock", "kind"), [("none", Kind.LOST), ("postgres-advisory", Kind.CRASH), ("redis-token", Kind.CLOCK)]
+)
+def test_the_reduction_misses_nothing_with_a_fault_either(database: Database, lock: str, kind: Kind) -> None:
+    """Of a third party, for which boxes wait: the same ends as all orders have."""
+    corner = Corner(Setting(lock=lock), orders=1)
+    reduced, whole = (
+        explored(database, corner, faults=1, kinds=(kind,), policy=policy, runs=runs)
+        for policy, runs in (("all", None), ("plain", 1200))
+    )
+    assert reduced.outcomes >= whole.outcomes
+    assert reduced.schedules < whole.schedules
+
+
+class TestTheMoney:
+    """The provider's books and the shop's orders, with a charge that lands after all."""
+
+    def test_that_lands_behind_a_release_has_no_order(self, database: Database) -> None:
+        """Under the guarded write too; never where the sweeper cancels."""
+        asked = Corner(Setting(lock="none", settle="guarded"), orders=1)
+        found = explored(database, asked, faults=1, kinds=(Kind.LANDS,))
+        assert set(found.failures) == {("money landed and no order keeps it (1)",)}
+        barred = Corner(Setting(lock="none", settle="guarded", question="cancel"), orders=1)
+        assert explored(database, barred, faults=1, kinds=(Kind.LANDS,)).failures == {}
+
+    @pytest.mark.parametrize(
+        ("charges", "status", "owed", "sentences"),
+        [
+            ({}, "pending", [], ()),
+            ({"row-1": 0}, "paid", [], ()),
+            ({}, "paid", [], ("an order is paid and no money landed (1)",)),
+            ({"row-1": 0}, "abandoned", [], ("money landed and no order keeps it (1)",)),
+            ({"row-1": 0}, "abandoned", ["row-1"], ()),
+            ({"row-1": 1}, "abandoned", [], ()),
+            ({"row-1": 2}, "abandoned", ["row-1"], ("money was given back twice (1)",)),
+        ],
+    )
+    def test_is_told_from_the_books(
+        self, charges: dict[str, int], status: str, owed: list[str], sentences: tuple[str, ...]
+    ) -> None:
+        provider = VirtualProvider()
+        for key, refunds in charges.items():
+            provider.land(key, 1299, START)
+            provider.charges[key].refunded |= {f"refund {number}" for number in range(refunds)}
+        assert money(provider, {"row-1": status}, owed) == sentences
+
+
+class TestADeadHolder:
+    """For whose sake others are refused: for its lease, its slot, or until Postgres notices, and no longer."""
+
+    @pytest.mark.parametrize("lock", ["redis-token", "slot", "postgres-advisory", "etcd", "zookeeper"])
+    @pytest.mark.parametrize("kind", [Kind.CRASH, Kind.POWER])
+    def test_stops_nobody_for_longer(self, database: Database, lock: str, kind: Kind) -> None:
+        corner = Corner(Setting(lock=lock, settle="guarded"), orders=1, messages=2)
+        refused = 0
+        for after in range(1, 6):
+            played = play(database, corner, FirstCome(), [Fault(kind, "box-a", after)])
+            assert played.wrong == ()
+            refused += sum(event["kind"] == "refused" for event in played.verdict["events"])
+        assert refused or lock == "postgres-advisory", "somebody was refused for the dead one's sake"
+
+    def test_that_does_is_told(self, database: Database) -> None:
+        """Keepalives that notice after an hour: the next message, two minutes later, is refused as well."""
+        slow = Setting(lock="postgres-advisory", settle="guarded", keepalive=3600.0)
+        played = play(database, Corner(slow, orders=1, messages=2), FirstCome(), [Fault(Kind.POWER, "box-a", 1)])
+        assert played.wrong == ()
+        events, deaths = played.events, played.deaths
+        assert liveness(events, deaths, slow) == ()
+        impatient = [replace(death, noticed=death.at) for death in deaths]
+        assert liveness(events, impatient, slow) == (f"{STOPPED} (1)",)
 
 
 def test_nobody_s_steps_are_tried_twice(database: Database) -> None:
