@@ -12,13 +12,13 @@ their own. What a function raises is part of what an order came to: `wrong` is t
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from itertools import zip_longest
 
 from exercises.lab.database import Database
 from exercises.lab.explore import every_order, plain
 from exercises.lab.policies import Diverged, Recorded, Staying
 from exercises.lab.schedule import Schedule
-from exercises.lab.scheduler import LabError, Option, Policy, Scheduler, Stuck, Taken
+from exercises.lab.scheduler import LabError, Policy, Scheduler, Stuck, Taken
+from exercises.lab.steady import Unsteady, demand_the_same
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 Errors = Mapping[str, BaseException]  # by the names of those that raised
@@ -26,10 +26,6 @@ Errors = Mapping[str, BaseException]  # by the names of those that raised
 
 class NoTrial(LabError):
     """Nothing that could be tried."""
-
-
-class Unsteady(LabError):
-    """The same choices, made again, came to something else."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +106,8 @@ class Trial:
         def one(policy: Policy) -> Sequence[Taken]:
             played = self._play(policy)
             if twice:
-                _demand_the_same(played, self._play(Recorded(played.taken)))
+                again = self._play(Recorded(played.taken))
+                demand_the_same(played.taken, again.taken, played.end, again.end)
             result.schedules += 1
             result.ends.add(played.why or "")
             if failure := played.failure:
@@ -168,39 +165,6 @@ class _Played:
 
 def _turns(failure: Failure) -> int:
     return len(failure.schedule.turns)
-
-
-def _demand_the_same(played: _Played, again: _Played) -> None:
-    """Raises Unsteady."""
-    for number, (one, other) in enumerate(zip_longest(played.taken, again.taken)):
-        if one != other:
-            first, second = _apart(one, other)
-            raise Unsteady(
-                f"Played twice, an order was not the same. At step {number}, first: {first}. Then: {second}. "
-                "Something here reads time or chance by itself, or finds other ids each time."
-            )
-    if played.end != again.end:
-        raise Unsteady(
-            f"Played twice, the same steps had two ends. First: {played.end}. Then: {again.end}. "
-            "Something here reads time or chance by itself."
-        )
-
-
-def _apart(one: Taken | None, other: Taken | None) -> tuple[str, str]:
-    """What could have been done at this step, as far as the two differ, in words."""
-    if one is None or other is None:
-        return _told(one.option if one else None), _told(other.option if other else None)
-    for first, second in zip_longest(one.options, other.options):
-        if first != second:
-            return _told(first), _told(second)
-    return f"{_told(one.option)} at {one.at:%H:%M:%S.%f}", f"{_told(other.option)} at {other.at:%H:%M:%S.%f}"
-
-
-def _told(option: Option | None) -> str:
-    if option is None:
-        return "nothing more"
-    rows = ", ".join(sorted({touch.what for touch in option.step.touches}))
-    return f"{option.who}: {option.step.label}" + (f" (of {rows})" if rows else "")
 
 
 __all__ = ["Diverged", "Failure", "NoTrial", "Result", "Trial", "Unsteady"]

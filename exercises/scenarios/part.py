@@ -12,7 +12,8 @@ from typing import Any
 from exercises.lab.database import Database
 from exercises.lab.explore import Branch, Fork, Path, Reduced, plain
 from exercises.lab.policies import Chance, Priorities, Recorded
-from exercises.lab.scheduler import LabError, Policy, Taken
+from exercises.lab.scheduler import Policy, Taken
+from exercises.lab.steady import demand_the_same
 from exercises.scenarios.boxes import Unplayable
 from exercises.scenarios.corner import Corner, Played, play
 from exercises.scenarios.faults import Fault, Kind
@@ -22,10 +23,6 @@ from exercises.scenarios.written import length, written
 POLICIES = ("all", "plain", "random", "pct")
 DEPTH = 3  # of the bugs that "pct" looks for
 RUNS = 1000  # of "random" and "pct", where nobody says how many
-
-
-class Unsteady(LabError):
-    """The same choices, played twice, came to something else."""
 
 
 class Enough(Exception):
@@ -120,7 +117,8 @@ def explore(
     def one(policy: Policy) -> Sequence[Taken]:
         played = play(database, corner, policy, part.faults)
         if bounds.twice:
-            _demand_the_same(played, play(database, corner, Recorded(played.taken), part.faults))
+            again = play(database, corner, Recorded(played.taken), part.faults)
+            demand_the_same(played.taken, again.taken, _end(played), _end(again))
         tally.note(corner, part.faults, played)
         reach.note(played)
         return played.taken
@@ -159,15 +157,8 @@ def _sets(corner: Corner, bounds: Bounds, faults: tuple[Fault, ...], reach: Reac
                 yield (*faults, fault)
 
 
-def _demand_the_same(played: Played, again: Played) -> None:
-    for number, (one, other) in enumerate(zip(played.taken, again.taken, strict=False)):
-        if one != other:
-            raise Unsteady(
-                f"Played twice, step {number} was {one.option.who}: {one.option.step.label}, and then "
-                f"{other.option.who}: {other.option.step.label}. Something here reads time or chance by itself."
-            )
-    if len(played.taken) != len(again.taken) or played.verdict != again.verdict or played.wrong != again.wrong:
-        raise Unsteady("Played twice, the same steps left another journal. Something here reads time or chance.")
+def _end(played: Played) -> tuple[object, ...]:
+    return played.verdict, played.wrong, played.errors
 
 
 class Frontier:
