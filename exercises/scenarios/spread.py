@@ -28,8 +28,8 @@ from exercises.scenarios.shorter import shorter
 from exercises.scenarios.written import length, replay
 from marlow.clock import real_now
 
-A_PART = 100  # orders, after which a part leaves the rest of its tree to others
-PATIENCE = timedelta(seconds=120)  # real; a part takes seconds
+A_PART = 50  # orders, after which a part leaves the rest of its tree to others
+PATIENCE = timedelta(seconds=60)  # real; a part takes seconds
 TRIES = 3  # of a part whose workers can't explore it
 
 
