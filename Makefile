@@ -33,7 +33,7 @@ check: setup  ## style, types, layers and migrations
 	$(BIN)/lint-imports
 	$(BIN)/python -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
 
-test: check  ## all of check, then the tests, the live evenings alone (ALL=1: the whole one from 20:50 too)
+test: check  ## all of check, then the tests, the live evenings alone (ALL=1: also those that take minutes)
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not live$(if $(ALL),, and not slow)" $(PYTEST_ARGS)
 	$(BIN)/python -m pytest -m "live$(if $(ALL),, and not slow)" $(PYTEST_ARGS)
 
