@@ -40,6 +40,7 @@ class LabConnection(psycopg.Connection[Any]):
         self._wrote: set[str] = set()  # by the open transaction
         self._held: set[str] = set()  # what it may have locked
         self._named = False  # whether the session may hold a lock by name
+        self._any_level = False  # a statement was about levels of isolation: it may be at any
         self._victim = False  # of a deadlock, as the laboratory chose
         # Of the step it waits at: it is carried out (True) or not (False), and its answer is lost with the session.
         self.unknown: bool | None = None
@@ -64,7 +65,9 @@ class LabConnection(psycopg.Connection[Any]):
     @contextmanager
     def asking(self, query: Any, params: Any) -> Iterator[None]:
         # A query that is put together is read without the connection, which may be lost.
-        self._statement = read(query.as_string(None) if hasattr(query, "as_string") else str(query), params)
+        text = query.as_string(None) if hasattr(query, "as_string") else str(query)
+        self._statement = read(text, params)
+        self._any_level = self._any_level or "isolation" in text.lower()
         try:
             yield
         finally:
@@ -100,7 +103,7 @@ class LabConnection(psycopg.Connection[Any]):
 
     def fresh(self) -> None:
         """Nothing of a run is left."""
-        self.unknown, self.played, self._named = None, False, False
+        self.unknown, self.played, self._named, self._any_level = None, False, False, False
         self._wrote.clear()
         self._held.clear()
 
@@ -123,9 +126,10 @@ class LabConnection(psycopg.Connection[Any]):
             found -= touching(statement.writes, Mode.LOCK)  # nothing there that two could want
         if statement in (COMMIT, ROLLBACK) or (self.autocommit and statement.writes):
             wrote = self._wrote | statement.writes
-            found |= touching(wrote, Mode.COMMIT)
+            found |= touching(wrote | self._held, Mode.COMMIT)  # of what was locked alone the lock is let go
             if self.monitor:  # Django's foreign keys are looked at when the transaction ends
-                parents = {parent for table in wrote for parent in self.monitor.parents.get(table, ())}
+                tables = {name.partition(":")[0] for name in wrote}
+                parents = {parent for table in tables for parent in self.monitor.parents.get(table, ())}
                 found |= touching(parents, Mode.CHILD)
         return found
 
@@ -138,9 +142,10 @@ class LabConnection(psycopg.Connection[Any]):
         """From REPEATABLE READ on a transaction's first statement takes its snapshot of everything; at SERIALIZABLE
         whatever anybody reads or writes may be what another's COMMIT fails for.
         """
-        if self.autocommit or self.isolation_level is None or self.isolation_level < IsolationLevel.REPEATABLE_READ:
+        level = IsolationLevel.SERIALIZABLE if self._any_level else self.isolation_level
+        if self.autocommit or level is None or level < IsolationLevel.REPEATABLE_READ:
             return frozenset()
-        if self.isolation_level is IsolationLevel.SERIALIZABLE:
+        if level is IsolationLevel.SERIALIZABLE:
             return frozenset({Touch(EVERYTHING, Mode.COMMIT)})
         first = self.pgconn.transaction_status == pq.TransactionStatus.IDLE and statement is not COMMIT
         return frozenset({Touch(EVERYTHING, Mode.SNAPSHOT)}) if first else frozenset()

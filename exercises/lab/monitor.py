@@ -5,6 +5,7 @@ at that very moment, its client is told that it is gone, and the backend is kept
 """
 
 from collections.abc import Collection
+from functools import cached_property
 from typing import Any, cast
 
 import psycopg
@@ -12,10 +13,11 @@ from psycopg import pq
 from psycopg.pq.abc import PGconn
 
 BLOCKED = "select pg_blocking_pids(%s)"  # in: a backend's pid. Out: the pids it waits for, none if it does not wait.
-# Out: a table and one that it points at.
-PARENTS = "select conrelid::regclass::text, confrelid::regclass::text from pg_constraint where contype = 'f'"
+# Out: a table and one that it points at. Names as `statements` has them: in small letters, without a schema.
+PARENTS = """select lower(child.relname), lower(parent.relname) from pg_constraint
+join pg_class child on child.oid = conrelid join pg_class parent on parent.oid = confrelid where contype = 'f'"""
 # Out: the tables with a unique key beside the primary one, and those whose primary key nobody counts up.
-KEYED = """select distinct i.indrelid::regclass::text from pg_index i
+KEYED = """select distinct lower(t.relname) from pg_index i join pg_class t on t.oid = i.indrelid
 where i.indisunique and (not i.indisprimary or not exists (
     select from pg_attribute a where a.attrelid = i.indrelid and a.attnum = any(i.indkey) and a.attidentity <> ''))"""
 
@@ -59,10 +61,19 @@ class Monitor:
         self.by_force = by_force
         self.busy: set[int] = set()  # backends in the middle of a transaction
         self._spare: list[PGconn] = []  # backends as good as new, that nobody has
-        self.parents: dict[str, set[str]] = {}
+
+    @cached_property
+    def parents(self) -> dict[str, set[str]]:
+        """Of each table those that it points at. Looked up when a fibre first writes: migrations are over then."""
+        found: dict[str, set[str]] = {}
         for child, parent in self._connection.execute(PARENTS):
-            self.parents.setdefault(child, set()).add(parent)
-        self.keyed = {table for (table,) in self._connection.execute(KEYED)}
+            found.setdefault(child, set()).add(parent)
+        return found
+
+    @cached_property
+    def keyed(self) -> set[str]:
+        """Tables in which two inserts can want the same. Looked up when a fibre first inserts."""
+        return {table for (table,) in self._connection.execute(KEYED)}
 
     def blockers(self, pid: int) -> set[int]:
         """The sessions that this one waits for; none where it does not wait."""

@@ -1,7 +1,8 @@
 """What a statement touches, read from its text: enough to tell which two need not be tried both ways round.
 
 This knows the shapes that Django's ORM writes and the few that the locks write by hand. What it does not know touches
-everything, which costs orders and never misses one.
+everything, which costs orders and never misses one. What no text says it can't know: what a function, a trigger, a
+rule or a view touches besides.
 """
 
 import re
@@ -12,14 +13,26 @@ from typing import Any
 
 from exercises.lab.steps import EVERYTHING, Mode, Touch, touching
 
-TABLE = re.compile(r'\b(?:from|join|update|into)\s+(?:only\s+)?"?([a-z_][a-z0-9_]*)"?', re.IGNORECASE)
-# "shop_order"."id" = %s, alone or joined to the rest by AND: one row at the most.
-KEY = re.compile(r'"([a-z_0-9]+)"\."(id|name|key|token_name)" = (%s|\d+|\'[^\']*\')', re.IGNORECASE)
+# A table's name, without its schema's.
+TABLE = re.compile(
+    r'\b(?:from|join|update|into)\s+(?:only\s+)?(?:"?[a-z_][a-z0-9_]*"?\.)?"?([a-z_][a-z0-9_]*)"?', re.IGNORECASE
+)
+# FROM a, b; DELETE FROM a USING b: tables that TABLE does not see.
+UNSEEN = re.compile(
+    r"\bfrom\b(?:(?!\b(?:where|group|order|having|limit|offset|for|union|returning)\b).)*?(?:,|\busing\b)",
+    re.IGNORECASE,
+)
+# "shop_order"."id" = %s, alone or joined to the rest by AND: of no other row.
+KEY = re.compile(
+    r'(?:\bwhere|\band)\s+\(*"([a-z_0-9]+)"\."(id|name|key|token_name)" = (%s|\d+|\'[^\']*\')', re.IGNORECASE
+)
+OF_OTHERS_TOO = re.compile(r"\b(?:or|not(?! null)|case)\b", re.IGNORECASE)  # by which it may be of other rows
 LOCKING = re.compile(r"\bfor (?:no key )?(?:update|share|key share)\b", re.IGNORECASE)
 NOT_WAITING = re.compile(r"\b(?:skip locked|nowait)\b|pg_try_advisory", re.IGNORECASE)
 ADVISORY = re.compile(r"\bpg_(?:try_)?advisory_(?:xact_)?(lock|unlock)(?:_shared|_all)?\b", re.IGNORECASE)
 SESSION = re.compile(
-    r"^\s*(?:savepoint|release savepoint|set |show |begin|select set_config|select current_setting)", re.IGNORECASE
+    r"^\s*(?:savepoint|release savepoint|set (?!constraints)|show |begin|select set_config|select current_setting)",
+    re.IGNORECASE,
 )
 
 
@@ -66,25 +79,29 @@ def _shape(text: str) -> tuple[tuple[Place, ...], str, str] | None:
     if SESSION.match(text):
         return None
     verb = text.split(maxsplit=1)[0].upper()
-    tables = list(dict.fromkeys(TABLE.findall(text)))
+    tables = list(dict.fromkeys(table.lower() for table in TABLE.findall(text)))
     if ADVISORY.search(text):
         return (((BY_NAME, None),), f"{'unlock' if 'unlock' in text else 'try lock'} advisory", verb)
-    keys = _keys(text)
-    places = tuple((table, keys.get(table)) for table in tables) or ((EVERYTHING, None),)
-    return places, f"{verb} {', '.join(tables)}".strip(), verb
+    label = f"{verb} {', '.join(tables)}".strip()
+    if not tables or verb not in ("SELECT", *WRITING) or UNSEEN.search(text):
+        return ((EVERYTHING, None),), label, verb
+    keys = {} if verb == "INSERT" else _keys(text)
+    return tuple((table, keys.get(table)) for table in tables), label, verb
 
 
 def _keys(text: str) -> dict[str, tuple[str, int | str]]:
-    """Of each table whose row is named by key: the column, and the parameter's place or the value itself."""
-    if " or " in text.lower() or " where " not in text.lower():
+    """Of each table whose rows are named by key: the column, and the parameter's place or the value itself. Not where
+    another select within may be of other rows, nor by a column that this very statement changes.
+    """
+    before, where, condition = text.partition(" WHERE " if " WHERE " in text else " where ")
+    if not where or OF_OTHERS_TOO.search(condition) or text.lower().count("select") > 1:
         return {}
-    where = text.lower().index(" where ")
     found: dict[str, tuple[str, int | str]] = {}
-    for match in KEY.finditer(text):
-        if match.start() < where:
-            continue
+    for match in KEY.finditer(text, len(before)):
         table, column, value = match.groups()
-        found[table] = (column, text.count("%s", 0, match.start(3)) if value == "%s" else value.strip("'"))
+        if f'"{column}" = ' in before.lower():
+            continue
+        found[table.lower()] = (column, text.count("%s", 0, match.start(3)) if value == "%s" else value.strip("'"))
     return found
 
 

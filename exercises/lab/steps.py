@@ -44,8 +44,9 @@ EVERYTHING = "*"
 
 @dataclass(frozen=True)
 class Touch:
-    """`what` is a thing's name, with its part behind a colon where one part alone is meant: `shop_order:13`. A thing
-    without a part is all of it, and `*` is everything there is.
+    """`what` is a thing's name, with its part behind a colon where one part alone is meant: `redis:lock:sweeper`, or
+    `shop_order:id=13`. A thing without a part is all of it, and `*` is everything there is. Parts that are named by
+    different columns may be the same row.
     """
 
     what: str
@@ -80,4 +81,7 @@ def touching(names: Iterable[str], mode: Mode) -> frozenset[Touch]:
 def _same(one: str, other: str) -> bool:
     if EVERYTHING in (one, other) or one == other:
         return True
-    return one.startswith(f"{other}:") or other.startswith(f"{one}:")
+    if one.startswith(f"{other}:") or other.startswith(f"{one}:"):
+        return True
+    (mine, mine_by), (theirs, theirs_by) = (name.partition("=")[::2] for name in (one, other))
+    return bool(mine_by and theirs_by) and mine != theirs and mine.partition(":")[0] == theirs.partition(":")[0]
