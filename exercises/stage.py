@@ -22,10 +22,11 @@ class NotAStage(Exception):
     """This database holds what no scenario put there; it is left alone."""
 
 
-def demand_stage() -> bool:
+def demand_stage(setting: str = "DATABASE_URL") -> bool:
     """Raise NotAStage for a database with a shop that no scenario set up; nothing has been touched then.
 
-    True if a scenario was played here before, False for an empty database, with or without Marlow's tables.
+    `setting`: the one that named it. True if a scenario was played here before, False for an empty database, with or
+    without Marlow's tables.
     """
     with connection.cursor() as cursor:
         there = set(connection.introspection.table_names(cursor))
@@ -34,7 +35,7 @@ def demand_stage() -> bool:
     if there - {"django_migrations"} and _anything(there):
         raise NotAStage(
             "This database is in use and no scenario set it up, so it was left as it was: "
-            "name an empty database in DATABASE_URL, or leave DATABASE_URL out for an embedded one."
+            f"name an empty database in {setting}, or leave {setting} out for an embedded one."
         )
     return False
 

@@ -101,6 +101,8 @@ class Trial:
         """Every order; or the first `most` of them. Not `reduced`: without leaving any out. `twice`: play each order
         again; raises Unsteady where that does other steps, touches other rows, or ends otherwise.
         """
+        if most is not None and most < 1:
+            raise NoTrial(f"In {most} orders nothing is tried: take 1 or more.")
         result = Result()
 
         def one(policy: Policy) -> Sequence[Taken]:

@@ -21,7 +21,7 @@ from marlow.servers.launcher import ServerError
 from marlow.servers.postgres import EmbeddedPostgres
 from marlow.turns import alone
 
-MINE = 0x6C6162  # the advisory lock on a worker's own database
+MINE = 0x6C6162  # the advisory lock on a database that a laboratory is in
 
 
 @contextmanager
@@ -32,8 +32,13 @@ def laboratory() -> Iterator[Database]:
     LAB_DATABASE_URL names holds a shop that no scenario set up.
     """
     if settings.LAB_DATABASE_URL:
-        with _opened(settings.LAB_DATABASE_URL, given=True) as database:
-            yield database
+        with _claimed(settings.LAB_DATABASE_URL) as mine:
+            if not mine:
+                raise ServerError(
+                    "Another `manage.py lab` is in LAB_DATABASE_URL's database: end it, or name another."
+                )
+            with _opened(settings.LAB_DATABASE_URL, given=True) as database:
+                yield database
         return
     folder = Path(settings.STATE_DIR) / "lab"
     with alone(folder, "manage.py lab"):
@@ -58,8 +63,8 @@ def own_laboratory() -> Iterator[Database]:
     for number in count(1):
         url = urlunsplit(at._replace(path=f"{at.path}_{number}"))
         make_database(settings.LAB_DATABASE_URL, url)
-        with psycopg.connect(url, autocommit=True) as session:
-            if session.execute("select pg_try_advisory_lock(%s)", [MINE]).fetchone() == (True,):
+        with _claimed(url) as mine:
+            if mine:
                 with _opened(url, given=True) as database:
                     yield database
                 return
@@ -70,14 +75,32 @@ def make_database(beside: str, url: str) -> None:
     name = sql.Identifier(unquote(urlsplit(url).path.removeprefix("/")))
     # Two that make it at once: one is refused by the name's unique index.
     there = psycopg.errors.DuplicateDatabase, psycopg.errors.UniqueViolation
-    with psycopg.connect(beside, autocommit=True) as server, suppress(*there):
+    with _reached(beside) as server, suppress(*there):
         server.execute(sql.SQL("create database {}").format(name))
+
+
+@contextmanager
+def _claimed(url: str) -> Iterator[bool]:
+    """Whether this process has the database to itself; two that clear it under each other find what is not there."""
+    with _reached(url) as session:
+        yield session.execute("select pg_try_advisory_lock(%s)", [MINE]).fetchone() == (True,)
+
+
+def _reached(url: str) -> psycopg.Connection:
+    """Raises ServerError."""
+    try:
+        return psycopg.connect(url, autocommit=True)
+    except psycopg.Error as error:
+        why = str(error).strip().splitlines()[0]
+        raise ServerError(
+            f"LAB_DATABASE_URL's database can't be reached ({why}): start it, or unset LAB_DATABASE_URL."
+        ) from error
 
 
 @contextmanager
 def _opened(url: str, *, given: bool) -> Iterator[Database]:
     with Database(described(url), TIDYING).lent() as database:
-        marked = not given or demand_stage()
+        marked = not given or demand_stage("LAB_DATABASE_URL")
         call_command("migrate", verbosity=0)
         if not marked:
             _mark()
@@ -94,7 +117,7 @@ def described(url: str) -> dict[str, Any]:
     at = urlsplit(url)
     return {
         **settings.DATABASES["default"],
-        "NAME": at.path.removeprefix("/"),
+        "NAME": unquote(at.path.removeprefix("/")),
         "USER": unquote(at.username or ""),
         "PASSWORD": unquote(at.password or ""),
         "HOST": at.hostname or "",

@@ -55,6 +55,8 @@ def read(text: str) -> tuple[Corner, tuple[Fault, ...], Schedule]:
 def replay(database: Database, text: str) -> Played:
     """The same run again. Raises CannotReplay, Unreadable, and Diverged where the code does something else now."""
     corner, faults, schedule = read(text)
+    if not schedule.mark:  # nothing would tell that this is not what was recorded
+        raise CannotReplay(f"{text!r} ends before its mark: copy the whole schedule.")
     played = play(database, corner, schedule.policy(), faults)
     schedule.demand(played.taken)
     return played

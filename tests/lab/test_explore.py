@@ -112,10 +112,20 @@ class TestAScheduleAsText:
         with pytest.raises(Diverged, match="record"):
             replay(database, text[:-8] + "00000000")
         with pytest.raises(Diverged, match="record"):
-            replay(database, text.replace(f"{Schedule.of(taken)}", "2=box-z/9~") if "=" in text else text[:-1] + "x")
+            replay(
+                database,
+                text.replace(f"{Schedule.of(taken)}", "2=box-z/9~00000000") if "=" in text else text[:-1] + "x",
+            )
 
     @pytest.mark.parametrize(
-        "text", ["", "corner", "corner;none;unguarded;lookup;2;2;1;0;120;;", "evening;a;b;c;1;1;1;0;1;;~a"]
+        "text",
+        [
+            "",
+            "corner",
+            "corner;none;unguarded;lookup;2;2;1;0;120;;",
+            "corner;none;unguarded;lookup;2;2;1;0;120;;~",
+            "evening;a;b;c;1;1;1;0;1;;~a",
+        ],
     )
     def test_that_is_none_is_told_apart(self, database: Database, text: str) -> None:
         """With what to do, and no traceback."""

@@ -114,3 +114,9 @@ def test_functions_that_ask_nothing_are_told_too(database: Database) -> None:
     result = Trial(database, set_up, {"a": lambda: None}, lambda errors: "nothing was done").explore()
     assert "nothing was done" in result.told
     assert "replay: ~" in result.told
+
+
+def test_none_of_the_orders_is_no_trial(database: Database) -> None:
+    """It would hold whatever the code does."""
+    with pytest.raises(NoTrial, match="nothing is tried"):
+        trial(database, write_one).explore(most=0)

@@ -10,6 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db import OperationalError
 from rich.console import Console
 
 from exercises.lab.database import Database
@@ -52,7 +53,9 @@ class Command(BaseCommand):
         wednesday = doors.add_parser("wednesday", help="the evening, to the second")
         matrix = doors.add_parser("matrix", help="the lock table in virtual time; exit status 1 where it differs")
         explore = doors.add_parser(
-            "explore", help="every order in which boxes can meet; exit status 1 where one is wrong"
+            "explore",
+            help="every order in which boxes can meet; exit status 1 where one is wrong",
+            allow_abbrev=False,  # whoever merges is given these words without --workers, and would start workers too
         )
         wednesday.add_argument(
             "--from",
@@ -98,7 +101,8 @@ class Command(BaseCommand):
                     raise CommandError("--workers has servers of its own, gone afterwards: leave out that or --keep.")
                 sys.exit(with_workers(options["workers"], _without_workers(self.words)))
             if options.get("spread") or options.get("resume"):
-                result, status = self.spread(console, options)
+                with _parts_within_reach():
+                    result, status = self.spread(console, options)
             else:
                 with laboratory() as database:
                     result, status = getattr(self, options["door"])(database, console, options)
@@ -206,6 +210,19 @@ def _without_workers(words: Sequence[str]) -> list[str]:
             kept.append(word)
         skip = word == "--workers"
     return [*kept, "--spread"]
+
+
+@contextmanager
+def _parts_within_reach() -> Iterator[None]:
+    """Raises ServerError where the shop's database, in which the parts are, is not."""
+    try:
+        yield
+    except OperationalError as away:
+        why = str(away).strip().splitlines()[0]
+        raise ServerError(
+            f"The shop's database, which keeps an exploration's parts, can't be reached ({why}): set DATABASE_URL, "
+            "or name --workers, as it was begun with."
+        ) from away
 
 
 @contextmanager
