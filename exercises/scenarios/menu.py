@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from exercises.lab.steps import Mode, Step
-from exercises.scenarios.corner import Corner, Played
+from exercises.scenarios.corner import START, Corner, Played
 from exercises.scenarios.faults import Fault, Kind
 from exercises.scenarios.strikes import FREE, LOCK_SERVERS, commits, server_of
+from exercises.wrong_locks import AdvisoryApart
 from sweeper.locks import LOCKS
 
 # Faults that strike only where a lock stands on one of these servers.
@@ -22,7 +23,6 @@ SERVERS: dict[Kind, tuple[str, ...]] = {
     Kind.LOCK_DONE: LOCK_SERVERS,
     Kind.LOCK_UNDONE: LOCK_SERVERS,
 }
-APART = ("wrong:advisory-apart",)  # locks that keep a session of their own
 AT_DEADLINES = (
     *(Kind.PAUSE, Kind.PAUSE_SHORT, Kind.BOX_CLOCK, Kind.BOX_CLOCK_SHORT),
     *(Kind.CLOCK, Kind.CLOCK_SHORT),
@@ -32,10 +32,10 @@ ENDS = (Kind.CRASH, Kind.POWER)
 
 @dataclass
 class Place:
-    """What a box could do there, and when, in one order or another."""
+    """What a box could do there, in one order or another. `later`: in some order time went on just before it."""
 
     steps: set[Step] = field(default_factory=set)
-    moments: set[datetime] = field(default_factory=set)
+    later: bool = False
 
 
 @dataclass
@@ -46,24 +46,27 @@ class Reach:
     met: set[Fault] = field(default_factory=set)  # that found in some order what they were to strike
 
     def note(self, played: Played) -> None:
+        """A step at which a statement goes on is none of its own: it was counted when it was asked."""
         self.met |= played.met
         counted: dict[str, int] = {}
+        last: dict[str, datetime] = {}
         for done in played.taken:
             box = done.option.who.partition("/")[0]
-            if box.startswith("box-"):
+            if box.startswith("box-") and done.freed_by is None:
                 number = counted[box] = counted.get(box, -1) + 1
                 places = self.places.setdefault(box, [])
                 if number == len(places):
                     places.append(Place())
                 places[number].steps.add(done.option.step)
-                places[number].moments.add(done.at)
+                places[number].later |= done.at != last.get(box, START)
+                last[box] = done.at
 
 
 def kinds(corner: Corner) -> list[Kind]:
     """What can strike here."""
     lock = corner.setting.strategy
     able = [kind for kind in Kind if lock.server in SERVERS.get(kind, (lock.server,))]
-    if corner.setting.lock not in APART:
+    if lock is not AdvisoryApart:  # the one that keeps a session of its own
         able.remove(Kind.LOCK_LOST)
     if not lock.server and lock is not LOCKS["slot"] and corner.messages == 1:  # nothing here has a deadline
         able = [kind for kind in able if kind not in AT_DEADLINES]
@@ -78,7 +81,7 @@ def menu(corner: Corner, reach: Reach, before: Sequence[Fault] = ()) -> Iterator
         least = max((fault.after for fault in before if fault.box == box), default=0)
         places = reach.places.get(box, [])
         for kind in kinds(corner):
-            for after in range(least, len(places)):
+            for after in range(least, len(places) + (kind in FREE)):
                 if _matters(kind, places, after, corner):
                     yield from (fault for fault in _each(kind, box, after, corner) if fault not in before)
 
@@ -102,10 +105,13 @@ def _each(kind: Kind, box: str, after: int, corner: Corner) -> Iterator[Fault]:
 
 
 def _matters(kind: Kind, places: Sequence[Place], after: int, corner: Corner) -> bool:
-    """Whether this fault before the box's step of that number can be told from the same fault elsewhere."""
-    here = places[after]
+    """Whether this fault before the box's step of that number can be told from the same fault elsewhere. One that no
+    box waits for comes at any point behind the step before, until time goes on: a place earlier it might as well,
+    unless time went on before that step.
+    """
     if kind in FREE:
-        return after == 0 or here.moments != places[after - 1].moments
+        return after == 0 or places[after - 1].later
+    here = places[after]
     if kind in _WHERE:
         return any(_WHERE[kind](step) for step in here.steps)
     if kind in ENDS and after and not corner.latency:
