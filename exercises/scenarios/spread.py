@@ -82,8 +82,9 @@ class Spread:
         corner, bounds = carried.corner_from(exploration.corner), carried.bounds_from(exploration.bounds)
         self.found = Found(corner=corner, bounds=bounds)
         self.frontier, self.shortest, self.stopping = Frontier(), "", False
-        Exploration.objects.filter(pk=exploration.pk).update(turn=F("turn") + 1)
-        exploration.refresh_from_db()
+        with transaction.atomic():  # the update locks the row: nobody else's turn is read here
+            Exploration.objects.filter(pk=exploration.pk).update(turn=F("turn") + 1)
+            exploration.refresh_from_db()
         self.merged = 0
         for row in exploration.parts.exclude(merged=None).order_by("merged"):
             self._learn(row)
@@ -129,7 +130,7 @@ class Spread:
             self.found.conclude()
         except Enough as stopped:
             self.found.conclude(str(stopped))
-        Exploration.objects.filter(pk=self.exploration.pk).update(ended_at=real_now(), stopped=self.found.stopped)
+        self._demand_turn(ended_at=real_now(), stopped=self.found.stopped)
         return self.found
 
     def shortest_in(self, database: Database) -> None:
@@ -169,12 +170,14 @@ class Spread:
         fresh = self._learn(row)
         self.merged += 1
         with transaction.atomic():
-            # update … where id = :id and turn = :turn: refused once another process has taken a turn.
-            mine = Exploration.objects.filter(pk=self.exploration.pk, turn=self.exploration.turn)
-            if not mine.update(turn=self.exploration.turn):
-                raise Overtaken("Another process merges this exploration by now; this one stops.")
+            self._demand_turn(turn=self.exploration.turn)
             self.exploration.parts.filter(pk=row.pk).update(merged=self.merged)
             _write(self.exploration, fresh)
+
+    def _demand_turn(self, **written: object) -> None:
+        """update … where id = :id and turn = :turn. Raises Overtaken once another process has taken a turn."""
+        if not Exploration.objects.filter(pk=self.exploration.pk, turn=self.exploration.turn).update(**written):
+            raise Overtaken("Another process merges this exploration by now; this one stops.")
 
     def _learn(self, row: ExplorationPart) -> list[Part]:
         shortest = carried.add(self.found, row.tally)

@@ -20,12 +20,14 @@ LOCK_SERVERS = ("redis", "redlock", "etcd", "zookeeper")
 
 # What a fault touches beside its own box, which waits for it, and beside what the sessions that end with it have
 # locked. Where deadlines matter, they are read.
-_DEADLINES = touching(LOCK_SERVERS, Mode.READ)
+_NOTICE = "notice of a death"  # when Postgres will miss a box: one more deadline
+_DEADLINES = touching((*LOCK_SERVERS, _NOTICE), Mode.READ)
 _REDIS = touching(("redis", "redlock"), Mode.WRITE)
 TOUCHES: dict[Kind, frozenset[Touch]] = {
     Kind.CLOCK: _REDIS,
     Kind.CLOCK_SHORT: _REDIS,
     Kind.FAILOVER: _REDIS,
+    Kind.POWER: touching((_NOTICE,), Mode.WRITE),
     Kind.PROVIDER_DARK: touching(("provider",), Mode.WRITE),
     **dict.fromkeys((Kind.PAUSE, Kind.PAUSE_SHORT, Kind.BOX_CLOCK, Kind.BOX_CLOCK_SHORT), _DEADLINES),
 }

@@ -43,3 +43,18 @@ def test_a_statement_that_waits_is_one_step_of_its_box(database: Database) -> No
     """Or places would not be those that a fault counts: list, look, update, update, insert and COMMIT."""
     reach, _ = explored(database, Corner(Setting(lock="none"), orders=1))
     assert {box: len(places) for box, places in reach.places.items()} == {"box-a": 6, "box-b": 6}
+
+
+def test_a_pause_comes_before_a_loss_of_power_and_after_it(database: Database) -> None:
+    """Only after it there is a moment at which Postgres will notice."""
+    corner, orders = Corner(Setting(lock="postgres-advisory", settle="guarded"), orders=1, messages=2), set[bool]()
+
+    def one(policy: Policy) -> Sequence[Taken]:
+        taken = play(database, corner, policy, [Fault.read("pause@box-a:0"), Fault.read("power@box-b:2")]).taken
+        labels = [done.option.step.label for done in taken]
+        if "power of box-b" in labels:
+            orders.add(labels.index("pause of box-a") < labels.index("power of box-b"))
+        return taken
+
+    list(every_order(one))
+    assert orders == {True, False}

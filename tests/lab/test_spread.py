@@ -99,6 +99,9 @@ def test_it_goes_on_where_whoever_merged_broke_off(laboratory: Laboratory) -> No
     killed.progress = lambda found: None
     with pytest.raises(Overtaken):
         killed.go(lambda: [explore_part(sent.pop(0), laboratory)])
+    killed.stop()
+    with pytest.raises(Overtaken):  # nor may it end what is another's
+        killed.go(lambda: None)
     found = again.go(lambda: [explore_part(sent.pop(0), laboratory)])
     assert (found.schedules, found.failures) == (once.schedules, once.failures)
     with pytest.raises(Unplayable, match="has ended"):
