@@ -101,7 +101,7 @@ class ExplorationPart(models.Model):
     exploration = models.ForeignKey(Exploration, on_delete=models.CASCADE, related_name="parts")
     key = models.CharField(max_length=64)
     part = models.JSONField()
-    tries = models.PositiveIntegerField(default=0)
+    tries = models.PositiveIntegerField(default=0, help_text="How often a worker could not explore it.")
     taken_at = models.DateTimeField(null=True, blank=True)
     done_at = models.DateTimeField(null=True, blank=True)
     tally = models.JSONField(null=True, blank=True)

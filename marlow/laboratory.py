@@ -7,6 +7,8 @@ itself a database beside the one that LAB_DATABASE_URL names.
 """
 
 import os
+from functools import cache
+from typing import Any
 
 from celery import Celery
 from django.conf import settings
@@ -34,10 +36,17 @@ app.conf.update(
 @app.task(name="laboratory.explore")  # type: ignore[untyped-decorator]  # Celery ships no types
 def explore(pk: int) -> None:
     """One part of an exploration. The laboratory is imported by those who work in it, and not by those who send."""
-    from exercises.scenarios.room import own_laboratory
     from exercises.scenarios.spread import explore_part
 
-    explore_part(pk, own_laboratory)
+    explore_part(pk, _room())
+
+
+@cache
+def _room() -> Any:
+    """This process's laboratory, which stays open from part to part."""
+    from exercises.scenarios.room import KeptLaboratory
+
+    return KeptLaboratory()
 
 
 def send(pk: int) -> None:

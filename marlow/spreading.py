@@ -10,7 +10,7 @@ from pathlib import Path
 from django.conf import settings
 
 from exercises.scenarios.exploration import Found
-from exercises.scenarios.room import laboratory, make_database
+from exercises.scenarios.room import laboratory, make_database, own_laboratory
 from exercises.scenarios.spread import Spread
 from marlow.clock import real_sleep
 from marlow.servers.launcher import ServerError, end_left_over, leashed
@@ -27,7 +27,7 @@ AGAIN = 0.1  # real seconds between two looks at what the workers have done
 def merge(spread: Spread) -> Found:
     """Until everything is explored, or it was stopped; the shortest failure is then played here, for its timeline."""
     found = spread.go(lambda: real_sleep(AGAIN))
-    with laboratory() as database:
+    with own_laboratory() if settings.LAB_DATABASE_URL else laboratory() as database:
         spread.shortest_in(database)
     return found
 

@@ -92,7 +92,7 @@ class LabConnection(psycopg.Connection[Any]):
             fibre.scheduler.look_again = True  # what fails lets go of its locks at once
             if not (self._victim and isinstance(error, psycopg.errors.QueryCanceled)):
                 raise
-            raise psycopg.errors.DeadlockDetected("deadlock detected: this session closed the circle") from error
+            raise psycopg.errors.DeadlockDetected("deadlock detected: this session gave way") from error
         finally:
             self._victim = False
             self._remember(statement)

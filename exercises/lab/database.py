@@ -38,15 +38,18 @@ class Database:
         self.monitor: Monitor | None = None
 
     @contextmanager
-    def lent(self) -> Iterator["Database"]:
-        """`django.db.connection` is this database meanwhile, in fibres and outside them. Closes every session."""
+    def lent(self, *, keep: bool = False) -> Iterator["Database"]:
+        """`django.db.connection` is this database meanwhile, in fibres and outside them. Closes every session, unless
+        they are to be kept for the next time.
+        """
         handler: Any = connections  # its `_connections`, which the stubs do not know, says whose they are
         mine, handler._connections = handler._connections, _Shelf(self)
         try:
             yield self
         finally:
             handler._connections = mine
-            self.close()
+            if not keep:
+                self.close()
 
     def session(self, name: str) -> DatabaseWrapper:
         """Open, and fit to be lent to a fibre of this name; opening is no step of its run."""

@@ -175,7 +175,9 @@ class Scheduler:
         return everybody
 
     def _break_a_deadlock(self) -> bool:
-        """The victim is whoever closed the circle. Postgres would choose by its own clock, which is nobody's here."""
+        """The victim is whoever of them was started last. Postgres would choose by its own clock, which is nobody's
+        here; and who closed the circle depends on steps that depend on nothing else, so that orders would be missed.
+        """
         waiting = {fibre.waiting.session: fibre for fibre in self.fibres if fibre.waiting and fibre.waiting.give_up}
         if len(waiting) < 2:
             return False

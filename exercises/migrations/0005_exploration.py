@@ -33,7 +33,10 @@ class Migration(migrations.Migration):
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("key", models.CharField(max_length=64)),
                 ("part", models.JSONField()),
-                ("tries", models.PositiveIntegerField(default=0)),
+                (
+                    "tries",
+                    models.PositiveIntegerField(default=0, help_text="How often a worker could not explore it."),
+                ),
                 ("taken_at", models.DateTimeField(blank=True, null=True)),
                 ("done_at", models.DateTimeField(blank=True, null=True)),
                 ("tally", models.JSONField(blank=True, null=True)),

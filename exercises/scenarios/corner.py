@@ -68,12 +68,14 @@ class Played:
     places: Sequence[int] = ()  # of the verdict's events: how many steps came before each
     events: Sequence[Event] = ()  # the verdict's, as the journal had them
     deaths: Sequence[Death] = ()
+    left: tuple[Any, ...] = ()  # the orders' states, and the charges that are due back or were given back
 
     @property
     def outcome(self) -> tuple[Any, ...]:
         """What two orders are compared by: the shop as it ends, and what the oracles say."""
         counts = ("phantom", "lost", "double_settles", "foreign_deletes")
-        return (*(self.verdict[name] for name in counts), self.wrong, tuple(sorted(self.errors.values())))
+        ends = (self.left, self.wrong, tuple(sorted(self.errors.values())))
+        return (*(self.verdict[name] for name in counts), *ends)
 
 
 def play(database: Database, corner: Corner, policy: Policy, faults: Sequence[Fault] = ()) -> Played:
@@ -110,7 +112,17 @@ def play(database: Database, corner: Corner, policy: Policy, faults: Sequence[Fa
         *oracles.liveness(journal.events, strikes.deaths, corner.setting),
         *oracles.died(errors, struck=bool(faults)),
     )
-    return Played(scheduler.taken, told, found, errors, strikes.met, journal.places, journal.events, strikes.deaths)
+    return Played(
+        scheduler.taken,
+        told,
+        found,
+        errors,
+        strikes.met,
+        journal.places,
+        journal.events,
+        strikes.deaths,
+        (tuple(statuses.values()), tuple(owed)),
+    )
 
 
 # Out: the shop as a corner can leave it. Two that are alike in this are alike in what `verdict.counted` says.

@@ -51,11 +51,16 @@ class Found(Tally):
             "lease": self.corner.setting.ttl,
             "question": self.corner.setting.question,
             "faults": self.bounds.faults,
-            "menu": [str(kind) for kind in kinds(self.corner) if kind in self.bounds.kinds * self.bounds.faults],
+            "menu": [str(kind) for kind in self._menu()],
             "policy": self.bounds.policy,
             "preemptions": self.bounds.preemptions,
             "stopped": self.stopped or None,
         }
+
+    def _menu(self) -> list[Kind]:
+        """The kinds that were tried, or were to be."""
+        able = kinds(self.corner, missed=self.bounds.faults > 1) if self.bounds.faults else []
+        return [kind for kind in able if kind in self.bounds.kinds]
 
     def conclude(self, stopped: str = "") -> None:
         if not stopped and self.bounds.faults and set(self.bounds.kinds) != set(Kind):

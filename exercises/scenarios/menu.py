@@ -62,13 +62,14 @@ class Reach:
                 last[box] = done.at
 
 
-def kinds(corner: Corner) -> list[Kind]:
-    """What can strike here."""
+def kinds(corner: Corner, *, missed: bool = False) -> list[Kind]:
+    """What can strike here. `missed`: a box may be gone without a word, and when Postgres notices is a deadline."""
     lock = corner.setting.strategy
     able = [kind for kind in Kind if lock.server in SERVERS.get(kind, (lock.server,))]
     if lock is not AdvisoryApart:  # the one that keeps a session of its own
         able.remove(Kind.LOCK_LOST)
-    if not lock.server and lock is not LOCKS["slot"] and corner.messages == 1:  # nothing here has a deadline
+    deadlines = lock.server or lock is LOCKS["slot"] or corner.messages > 1 or missed
+    if not deadlines:
         able = [kind for kind in able if kind not in AT_DEADLINES]
     return able
 
@@ -80,7 +81,7 @@ def menu(corner: Corner, reach: Reach, before: Sequence[Fault] = ()) -> Iterator
     for box in corner.names if before else _struck_first(corner):
         least = max((fault.after for fault in before if fault.box == box), default=0)
         places = reach.places.get(box, [])
-        for kind in kinds(corner):
+        for kind in kinds(corner, missed=any(fault.kind is Kind.POWER for fault in before)):
             for after in range(least, len(places) + (kind in FREE)):
                 if _matters(kind, places, after, corner):
                     yield from (fault for fault in _each(kind, box, after, corner) if fault not in before)

@@ -22,6 +22,7 @@ from exercises.scenarios.written import length, written
 
 POLICIES = ("all", "plain", "random", "pct")
 DEPTH = 3  # of the bugs that "pct" looks for
+NAMED = {"runs": "schedules"}  # as the command has it
 RUNS = 1000  # of "random" and "pct", where nobody says how many
 
 
@@ -48,7 +49,11 @@ class Bounds:
         for name, least in (("runs", 1), ("seconds", 1), ("preemptions", 0)):
             value = getattr(self, name)
             if value is not None and not value >= least:  # nan is none
-                raise Unplayable(f"{name} must be {least} or more, and not {value:g}.")
+                raise Unplayable(f"{NAMED.get(name, name)} must be {least} or more, and not {value:g}.")
+        if self.preemptions is not None and self.policy != "plain":
+            raise Unplayable(f"Preemptions are counted by --policy plain, and not by {self.policy}.")
+        if not self.faults and set(self.kinds) != set(Kind):
+            raise Unplayable("Kinds of faults are taken up to a number of them: say --faults 1 as well.")
 
     @property
     def whole(self) -> bool:

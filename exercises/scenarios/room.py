@@ -1,11 +1,11 @@
 """The laboratory's own Postgres: the one that LAB_DATABASE_URL names, or an embedded one beside the demo's."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
 import psycopg
 from django.conf import settings
@@ -57,17 +57,49 @@ def own_laboratory() -> Iterator[Database]:
 
     Raises ServerError where LAB_DATABASE_URL is not set: an embedded one would be one process's alone.
     """
+    with ExitStack() as claims, _opened(_claim(claims), given=True) as database:
+        yield database
+
+
+class KeptLaboratory:
+    """The same, opened by whoever works first and kept open from one piece of work to the next: called, it lends the
+    database for one. What went wrong in one has another opened for the next.
+    """
+
+    def __init__(self) -> None:
+        self._claims = ExitStack()
+        self._database: Database | None = None
+
+    @contextmanager
+    def __call__(self) -> Iterator[Database]:
+        fresh = self._database is None
+        database = self._database or Database(described(_claim(self._claims)), TIDYING)
+        try:
+            with database.lent(keep=True):
+                if fresh:
+                    _prepare(given=True)
+                yield database
+            self._database = database
+        except BaseException:
+            self._database = None
+            database.close()
+            self._claims.close()
+            raise
+
+
+def _claim(claims: ExitStack) -> str:
+    """The address of the first of the numbered databases that nobody has; ours for as long as the claims are open."""
     if not settings.LAB_DATABASE_URL:
         raise ServerError("Set LAB_DATABASE_URL: workers that explore together need one server for their databases.")
     at = urlsplit(settings.LAB_DATABASE_URL)
     for number in count(1):
-        url = urlunsplit(at._replace(path=f"{at.path}_{number}"))
+        url = str(urlunsplit(at._replace(path=f"{at.path}_{number}")))
         make_database(settings.LAB_DATABASE_URL, url)
-        with _claimed(url) as mine:
-            if mine:
-                with _opened(url, given=True) as database:
-                    yield database
-                return
+        with ExitStack() as claim:
+            if claim.enter_context(_claimed(url)):
+                claims.push(claim.pop_all())
+                return url
+    raise AssertionError("numbers do not end")
 
 
 def make_database(beside: str, url: str) -> None:
@@ -100,23 +132,24 @@ def _reached(url: str) -> psycopg.Connection:
 @contextmanager
 def _opened(url: str, *, given: bool) -> Iterator[Database]:
     with Database(described(url), TIDYING).lent() as database:
-        marked = not given or demand_stage("LAB_DATABASE_URL")
-        call_command("migrate", verbosity=0)
-        if not marked:
-            _mark()
+        _prepare(given=given)
         yield database
 
 
-def _mark() -> None:
-    """This database is the laboratory's from now on, and may be cleared by it: what is left lying is its own."""
-    Performance.objects.create(scenario="laboratory", began_at=real_now(), real_at=real_now())
+def _prepare(*, given: bool) -> None:
+    """Tables, and a mark on one that was given: from now on it is the laboratory's, which may clear what is left."""
+    marked = not given or demand_stage("LAB_DATABASE_URL")
+    call_command("migrate", verbosity=0)
+    if not marked:
+        Performance.objects.create(scenario="laboratory", began_at=real_now(), real_at=real_now())
 
 
 def described(url: str) -> dict[str, Any]:
     """An address as Django's DATABASES has it."""
-    at = urlsplit(url)
+    at, default = urlsplit(url), settings.DATABASES["default"]
     return {
-        **settings.DATABASES["default"],
+        **default,
+        "OPTIONS": {**default.get("OPTIONS", {}), **dict(parse_qsl(at.query))},
         "NAME": unquote(at.path.removeprefix("/")),
         "USER": unquote(at.username or ""),
         "PASSWORD": unquote(at.password or ""),

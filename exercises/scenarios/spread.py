@@ -28,7 +28,7 @@ from exercises.scenarios.shorter import shorter
 from exercises.scenarios.written import length, replay
 from marlow.clock import real_now
 
-A_PART = 50  # orders, after which a part leaves the rest of its tree to others
+A_PART = 300  # orders, after which a part leaves the rest of its tree to others
 PATIENCE = timedelta(seconds=60)  # real; a part takes seconds
 TRIES = 3  # of a part whose workers can't explore it
 
@@ -48,7 +48,7 @@ def explore_part(pk: int, open_laboratory: Callable[[], AbstractContextManager[D
     row = ExplorationPart.objects.select_related("exploration").filter(pk=pk, done_at=None).first()
     if row is None or row.exploration.ended_at is not None:
         return
-    ExplorationPart.objects.filter(pk=pk, done_at=None).update(taken_at=real_now(), tries=F("tries") + 1)
+    ExplorationPart.objects.filter(pk=pk, done_at=None).update(taken_at=real_now())
     corner, bounds = carried.corner_from(row.exploration.corner), carried.bounds_from(row.exploration.bounds)
     tally, failed, beyond = Tally(), "", None
     try:
@@ -57,7 +57,9 @@ def explore_part(pk: int, open_laboratory: Callable[[], AbstractContextManager[D
     except LabError as error:
         failed = str(error)
     except Exception as error:  # of the worker and its servers: somebody else may fare better
-        ExplorationPart.objects.filter(pk=pk, done_at=None).update(failed=f"{type(error).__name__}: {error}"[:1000])
+        ExplorationPart.objects.filter(pk=pk, done_at=None).update(
+            failed=f"{type(error).__name__}: {error}"[:1000], tries=F("tries") + 1
+        )
         raise
     # update … where id = :id and done_at is null: of two workers one writes.
     ExplorationPart.objects.filter(pk=pk, done_at=None).update(

@@ -210,9 +210,11 @@ def report(found: Found) -> str:
     bounds = found.told_bounds()
     told = {name: value for name, value in bounds.items() if name not in ("menu", "stopped") and value}
     within = ", ".join(f"{name} {value}" for name, value in told.items())
-    lines = [f"{found.schedules} schedules in {found.seconds:.1f} s, up to {found.depth} steps long; {within}."]
+    lines = [
+        f"{count(found.schedules, 'schedule')} in {found.seconds:.1f} s, up to {found.depth} steps long; {within}."
+    ]
     if bounds["menu"]:
-        lines.append(f"Faults tried, at every place: {', '.join(bounds['menu'])}.")
+        lines.append(f"Faults on the menu, each at every place where it can matter: {', '.join(bounds['menu'])}.")
     if found.exhausted:
         lines.append("Exhausted: there is no other order within these bounds.")
     else:
@@ -231,15 +233,16 @@ def progress(console: Console) -> Iterator[Callable[[Found], None]]:
     """Schedules done, depth and rate, as they come."""
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("starting", total=None)
+        task, said = bar.add_task("starting", total=None), 0
 
         def say(found: Found) -> None:
             rate = found.schedules / max(monotonic() - found.began, 0.001)
-            words = (
-                f"{found.schedules} schedules, {found.plans} sets of faults, depth {found.depth}, {rate:.0f} a second"
-            )
+            tried = f"{count(found.schedules, 'schedule')}, {count(found.plans, 'set')} of faults"
+            words = f"{tried}, depth {found.depth}, {rate:.0f} a second"
             bar.update(task, description=words)
-            if not console.is_terminal and found.schedules % EVERY == 0:
-                console.print(words)
+            nonlocal said
+            if not console.is_terminal and found.schedules >= said + EVERY:
+                said = found.schedules
+                console.print(words, soft_wrap=True)
 
         yield say

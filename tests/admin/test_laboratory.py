@@ -196,7 +196,7 @@ def test_an_exploration_says_whether_it_is_exhausted_and_within_which_bounds(stu
     assert said in page
     assert "boxes: 2" in page
     assert "a lease lasts 120 s" in page
-    assert ("Faults tried, at every place: pause," in page) == (name == "bounded")
+    assert ("Faults on the menu, each at every place where it can matter: pause," in page) == (name == "bounded")
 
 
 def test_an_exploration_that_failed_shows_the_shortest_failure(student):

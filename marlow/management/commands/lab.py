@@ -37,6 +37,8 @@ from marlow.spreading import merge, with_workers
 from shop.settle import FORMS
 from sweeper.locks import LOCKS
 
+WIDE = 120  # columns, where nobody says how many there are
+
 
 class Command(BaseCommand):
     help = "The laboratory: the shop's own code on a real Postgres, in virtual time, in every order."
@@ -95,6 +97,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         console = Console(stderr=options["json"])
+        if not console.is_terminal:
+            console = Console(stderr=options["json"], width=WIDE)
         try:
             if options.get("workers") is not None:
                 if options["keep"]:
@@ -165,7 +169,8 @@ class Command(BaseCommand):
                 spread = Spread.resume(options["resume"], send, progress)
             else:
                 spread = Spread.begin(*_what(options), send, progress)
-            console.print(f"To go on with it where it broke off: --resume {spread.exploration.pk}", highlight=False)
+            again = f"Where it breaks off, go on with the same words and --resume {spread.exploration.pk}"
+            console.print(again, highlight=False, soft_wrap=True)
             with _ctrl_c_stops(spread):
                 found = merge(spread)
         self.kept = keep.of_exploration(found)
