@@ -160,6 +160,7 @@ class Room:
     blocker: DjangoDbBlocker = field(repr=False)
     test: str  # its name for pytest
     replay: str | None
+    untried: list[Claim] = field(default_factory=list, repr=False)
 
     def __call__(
         self,
@@ -175,13 +176,16 @@ class Room:
         function raised what is no error of the database's and none of `may_raise`. `isolation`: "read committed",
         "repeatable read", "serializable"; else as the settings have it. `replay`: this one order only.
         """
-        return Claim(self, set_up, boxes, _judge(wrong, may_raise), isolation, self.replay or replay)
+        claim = Claim(self, set_up, boxes, _judge(wrong, may_raise), isolation, self.replay or replay)
+        self.untried.append(claim)
+        return claim
 
     def work(self, claim: Claim, tried: Callable[[Trial], Result]) -> Result:
         """With the database emptied and lent. The laboratory's errors fail the test with their sentence; others are
         the test's own and keep their traceback, but for the laboratory's part of it.
         """
         __tracebackhide__ = True
+        self.untried[:] = [other for other in self.untried if other is not claim]
         try:
             database = Database(_at_level(self.described, claim.isolation))
             with self.blocker.unblock(), database.lent():
@@ -198,10 +202,15 @@ class Room:
 
 
 @pytest.fixture
-def trial(request: pytest.FixtureRequest, trial_database: Described, django_db_blocker: DjangoDbBlocker) -> Room:
+def trial(
+    request: pytest.FixtureRequest, trial_database: Described, django_db_blocker: DjangoDbBlocker
+) -> Iterator[Room]:
     """`trial(set_up, {"a": one, "b": another}, wrong=why).holds_in_every_order()`."""
     replay = request.config.getoption("--lab-replay", default=None)
-    return Room(trial_database, django_db_blocker, request.node.nodeid, replay)
+    room, failed = Room(trial_database, django_db_blocker, request.node.nodeid, replay), request.session.testsfailed
+    yield room
+    if room.untried and request.session.testsfailed == failed:
+        pytest.fail("A trial was made and nothing claimed of it: say .holds_in_every_order() of it.", pytrace=False)
 
 
 def _judge(wrong: Wrong, may_raise: tuple[type[BaseException], ...]) -> Wrong:

@@ -159,6 +159,19 @@ def test_forgets(trial):
     assert "exercises/lab" not in said.stdout.str()
 
 
+def test_a_trial_of_which_nothing_is_claimed_is_no_passing_test(bank: pytest.Pytester) -> None:
+    """It tried nothing."""
+    said = ran(
+        bank,
+        """
+def test_says_nothing(trial):
+    trial(set_up, both(add_in_python), lost)
+""",
+    )
+    said.assert_outcomes(passed=1, errors=1)
+    said.stdout.fnmatch_lines(["*nothing claimed of it*"])
+
+
 def test_chance_is_found_out(bank: pytest.Pytester) -> None:
     """With the first step that was another one."""
     said = ran(
