@@ -81,15 +81,17 @@ class LabConnection(psycopg.Connection[Any]):
             raise Abandoned
         self.played = True
         statement = self._statement or self._ending(gen)
+        step = Step(statement.label, self._touches(statement), self._frees(statement))
         if statement is not LOCAL:
-            fibre.at(Step(statement.label, self._touches(statement), self._frees(statement)))
+            fibre.at(step)
         unknown, self.unknown = self.unknown, None
         if unknown is False:
             self.monitor.end(self)
         try:
             answer = self._drive(gen, fibre, statement)
         except psycopg.Error as error:
-            fibre.scheduler.look_again = True  # what fails lets go of its locks at once
+            fibre.scheduler.look_again = True  # what fails lets go of its transaction's locks at once
+            step.besides.update(touching(self._held, Mode.COMMIT))
             if not (self._victim and isinstance(error, psycopg.errors.QueryCanceled)):
                 raise
             raise psycopg.errors.DeadlockDetected("deadlock detected: this session gave way") from error

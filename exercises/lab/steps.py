@@ -6,7 +6,7 @@ doubt they do.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 
@@ -59,15 +59,21 @@ class Touch:
 @dataclass(frozen=True)
 class Step:
     """`label` is for people and the same in every run of the same schedule; `touches` is for the reduction. `frees`:
-    a statement that waits in the database may be free after this, and has to be asked.
+    a statement that waits in the database may be free after this, and has to be asked. `besides`: what it turned out
+    to touch when it was carried out, which nobody could know before.
     """
 
     label: str
     touches: frozenset[Touch] = frozenset()
     frees: bool = True
+    besides: set[Touch] = field(default_factory=set, compare=False)
 
     def depends_on(self, other: "Step") -> bool:
-        return any(mine.meets(theirs) for mine in self.touches for theirs in other.touches)
+        return any(
+            mine.meets(theirs)
+            for mine in (*self.touches, *self.besides)
+            for theirs in (*other.touches, *other.besides)
+        )
 
 
 def step(label: str, *touches: Touch) -> Step:

@@ -4,11 +4,12 @@ Each of these was left out once: the two were taken not to depend on each other.
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 import pytest
-from django.db import connection, transaction
+from django.db import DatabaseError, connection, transaction
 from django.db.models import Case, Value, When
 
 from exercises.lab.database import Database
@@ -55,6 +56,11 @@ def skipped() -> int:
     return len(FIRST.select_for_update(no_key=True, skip_locked=True))
 
 
+def failing() -> None:
+    with suppress(DatabaseError), connection.cursor() as cursor:
+        cursor.execute("select 1 / 0 from shop_book")
+
+
 def by_a_case() -> list[str]:
     the_second_first = Case(When(pk=1, then=Value(1)), default=Value(0))
     return [publisher.name for publisher in Publisher.objects.filter(id__gt=0).order_by(the_second_first)]
@@ -91,6 +97,10 @@ PAIRS: dict[str, tuple[Work, Work]] = {
     "a table with its schema": (
         partial(asked, "select count(*) from public.shop_publisher where name = 'x'", "count"),
         partial(renamed, 1),
+    ),
+    "the locks of a transaction whose next statement fails": (
+        partial(in_one, lock, failing),
+        partial(in_one, partial(noted, skipped)),
     ),
     "a level that a statement chose": (
         partial(
