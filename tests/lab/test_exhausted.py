@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 @pytest.mark.parametrize(
     ("corner", "least"),
     [
-        (Corner(Setting("none", "guarded", question="cancel"), orders=2), 5000),
+        (Corner(Setting("none", "guarded", question="cancel"), orders=2), 4000),
         (Corner(Setting("slot", "fenced", question="cancel"), orders=1, messages=2), 1000),
         (Corner(Setting("slot", "fenced+guarded", question="cancel"), orders=1, messages=2), 1000),
     ],
