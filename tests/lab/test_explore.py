@@ -17,6 +17,9 @@ from exercises.scenarios.corner import Corner, play
 from exercises.scenarios.exploration import Bounds, CannotReplay, Exploration, Found, read, replay, written
 from exercises.scenarios.faults import Fault
 from exercises.scenarios.provider import ProviderPort
+from exercises.wrong_fences import WRONG_FENCES
+from exercises.wrong_locks import WRONG_LOCKS
+from exercises.wrong_settles import SETTLES
 from shop.provider.answers import Answer, Verdict
 
 PHANTOM = "the catalogue promises copies that no shelf holds (1)"
@@ -51,6 +54,24 @@ def test_the_reduction_misses_nothing_that_all_orders_have(database: Database, l
     assert whole.exhausted
     assert reduced.outcomes == whole.outcomes
     assert reduced.schedules * 4 <= whole.schedules
+
+
+@pytest.mark.parametrize(
+    ("lock", "settle"),
+    [
+        *(("slot", fence) for fence in WRONG_FENCES),
+        *(("none", form) for form in SETTLES),
+        *((lock, "unguarded") for lock in WRONG_LOCKS),
+    ],
+)
+def test_the_reduction_misses_nothing_of_any_wrong_variant(database: Database, lock: str, settle: str) -> None:
+    """The same ends as all orders have, in no more runs."""
+    corner = Corner(Setting(lock=lock, settle=settle), orders=1)
+    reduced, whole = explored(database, corner), explored(database, corner, policy="plain")
+    assert reduced.exhausted
+    assert whole.exhausted
+    assert reduced.outcomes == whole.outcomes
+    assert reduced.schedules <= whole.schedules
 
 
 def test_an_unguarded_settle_without_a_lock_makes_a_copy_up(database: Database) -> None:
