@@ -15,6 +15,7 @@ COPY marlow ./marlow
 COPY shop ./shop
 COPY sweeper ./sweeper
 COPY exercises ./exercises
+COPY grading ./grading
 
 # Settings refuse to load without a secret key. This one lives as long as the command and signs nothing.
 RUN SECRET_KEY="$(python -c 'import secrets; print(secrets.token_urlsafe(50))')" python manage.py collectstatic --noinput

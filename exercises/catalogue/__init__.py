@@ -1,0 +1,1 @@
+"""The exercises: one folder each (`statement.md`, `answers.py`, `checks.py`, `known/`), found by looking."""

@@ -1,0 +1,123 @@
+"""What decides an answer: checks, each of one claim, with the run that decided it as evidence."""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from exercises.lab.database import Database
+
+Json = Any  # what JSON can say
+
+
+class Outcome(StrEnum):
+    PASSED = "passed"
+    FAILED = "failed"
+    UNDECIDED = "could not decide"  # the judge's own failure, never the student's
+    INSTRUCTOR = "needs an instructor"
+
+
+class Shown(StrEnum):
+    """When a student sees what a check said. Points are another matter: nobody sees any before the release."""
+
+    ALWAYS = "always"
+    AFTERWARDS = "after the deadline"
+    HIDDEN = "hidden"  # its outcome with the release, its evidence never
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The run that decided. `text` is the same for the same answer on any machine: no times, no ids, no counts that
+    depend on how fast it was. `again` plays the run again, behind `manage.py`. `verdict` and `steps` are as a LabRun
+    keeps them, and are drawn by the same pictures.
+    """
+
+    text: str
+    again: str = ""
+    schedule: str = ""
+    wrong: tuple[str, ...] = ()
+    verdict: dict[str, Json] | None = None
+    steps: list[dict[str, str]] = field(default_factory=list)
+
+    def as_json(self) -> dict[str, Json]:
+        return {**asdict(self), "wrong": list(self.wrong)}
+
+
+@dataclass(frozen=True)
+class Result:
+    """Of one check: the outcome, a sentence that teaches, the points (of the check's own), the evidence."""
+
+    outcome: Outcome
+    sentence: str
+    points: int
+    evidence: Evidence
+
+
+class CouldNotDecide(Exception):
+    """The judge's own failure, with its reason: a server, a sandbox, a clock. Never a verdict on the answer."""
+
+
+class TheirsFailed(Exception):
+    """The student's program, or statement, ended this by itself: the sentence says how."""
+
+
+class Talk(Protocol):
+    """One running copy of a student's program, which shares nothing with any other."""
+
+    def call(self, method: str, arguments: Sequence[Json], port: Callable[[str, list[Json]], Json]) -> Json:
+        """Call a method; each question of the program goes through `port` (its name, its arguments) before the
+        answer comes back. What `port` raises ends this call. Raises TheirsFailed, CouldNotDecide.
+        """
+        ...
+
+    def end(self) -> None: ...
+
+
+class Program(Protocol):
+    """A student's Python in the sandbox. `start` runs a fresh copy of it: nothing is left from one to the next."""
+
+    def start(self) -> Talk:
+        """Raises TheirsFailed where it can't even be loaded, CouldNotDecide."""
+        ...
+
+
+class Room(Protocol):
+    """What checks are judged in: the judge's servers and sandboxes, lent."""
+
+    def laboratory(self) -> AbstractContextManager["Database"]:
+        """`django.db.connection` is the laboratory's meanwhile. Raises CouldNotDecide."""
+        ...
+
+    def python(self, source: str, name: str) -> AbstractContextManager[Program]:
+        """A sandbox with this source; `name` is the class that `start` makes one of. Raises CouldNotDecide."""
+        ...
+
+    def say(self, words: str) -> None:
+        """What is being done just now, for whoever waits."""
+        ...
+
+
+@dataclass(frozen=True)
+class Check:
+    """One claim of an answer. `decide` raises CouldNotDecide for the judge's own failures; anything else that it
+    raises is one too.
+    """
+
+    name: str
+    title: str
+    points: int
+    decide: Callable[[Any, Room], Result]
+    shown: Shown = Shown.ALWAYS
+    seconds: float = 120.0  # real, after which the judge gives up
+
+    def passed(self, sentence: str, evidence: Evidence) -> Result:
+        return Result(Outcome.PASSED, sentence, self.points, evidence)
+
+    def failed(self, sentence: str, evidence: Evidence, points: int = 0) -> Result:
+        return Result(Outcome.FAILED, sentence, points, evidence)
+
+
+def undecided(why: str) -> Result:
+    return Result(Outcome.UNDECIDED, why, 0, Evidence(why))

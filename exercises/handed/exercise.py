@@ -1,0 +1,107 @@
+"""The exercises that are there: every folder of the catalogue, with no list to keep."""
+
+import hashlib
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from exercises import catalogue as package
+from exercises.handed.answers import Answers, read
+from exercises.handed.checks import Check
+
+PARTS = ("statement.md", "answers.py", "checks.py")
+
+
+class NoExercise(LookupError):
+    """There is none of this name. Says which there are."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """An answer whose verdict is known. `kind`: right, wrong or cheat; `expected`: outcome and points by check."""
+
+    name: str
+    kind: str
+    about: str
+    answers: dict[str, Any]
+    expected: dict[str, tuple[str, int]]
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """One folder. `slug` is its name with hyphens; `checks.py` has VERSION, PLACE and CHECKS."""
+
+    folder: Path
+
+    @property
+    def slug(self) -> str:
+        return self.folder.name.replace("_", "-")
+
+    @cached_property
+    def statement(self) -> str:
+        """Markdown; its first line is the title."""
+        return (self.folder / "statement.md").read_text()
+
+    @property
+    def title(self) -> str:
+        return self.statement.partition("\n")[0].lstrip("# ").strip()
+
+    @property
+    def answers(self) -> type[Answers]:
+        found: type[Answers] = self._module("answers").Answers
+        return found
+
+    @property
+    def version(self) -> int:
+        """Of the checks: rises whenever one of them decides otherwise than before."""
+        return int(self._module("checks").VERSION)
+
+    @property
+    def place(self) -> int:
+        return int(self._module("checks").PLACE)
+
+    @property
+    def checks(self) -> Sequence[Check]:
+        found: Sequence[Check] = self._module("checks").CHECKS
+        return found
+
+    @property
+    def points(self) -> int:
+        return sum(check.points for check in self.checks)
+
+    @property
+    def digest(self) -> str:
+        """Of the code that decides: two verdicts of one digest were decided by the same checks."""
+        code = b"".join((self.folder / name).read_bytes() for name in PARTS[1:])
+        return hashlib.sha256(code).hexdigest()[:16]
+
+    def known(self) -> Iterator[Known]:
+        """From `known/*.toml`, whose answers are read as a student's are. Raises NotAnswers."""
+        for file in sorted((self.folder / "known").glob("*.toml")):
+            told = tomllib.loads(file.read_text())
+            read(self.answers, told["answers"])
+            expected = {name: (said["outcome"], said["points"]) for name, said in told["expected"].items()}
+            yield Known(file.stem, told["kind"], told["about"], told["answers"], expected)
+
+    def _module(self, name: str) -> ModuleType:
+        return import_module(f"{package.__name__}.{self.folder.name}.{name}")
+
+
+def catalogue() -> dict[str, Exercise]:
+    """By slug, in the order of the course. Folders beside ours are found where `catalogue.__path__` names them."""
+    folders = [folder for path in package.__path__ for folder in sorted(Path(path).iterdir())]
+    found = [Exercise(folder) for folder in folders if all((folder / part).is_file() for part in PARTS)]
+    return {exercise.slug: exercise for exercise in sorted(found, key=lambda one: (one.place, one.slug))}
+
+
+def exercise(slug: str) -> Exercise:
+    """Raises NoExercise."""
+    there = catalogue()
+    if slug not in there:
+        raise NoExercise(f"There is no exercise {slug!r}: take one of {', '.join(there) or 'none'}.")
+    return there[slug]

@@ -1,0 +1,1 @@
+"""Where a student's Python and SQL run: never in a judge's process, never with its rights."""
