@@ -1,0 +1,1 @@
+"""Your own lock, over a port like Redis."""
