@@ -1,9 +1,9 @@
-"""Where checks are judged: the laboratory's database and the sandbox, as a `Room` of the checks lends them."""
+"""Where checks are judged: the laboratory's database, lent as a `Room` of the checks has it."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
-from exercises.handed.checks import CouldNotDecide, Program
+from exercises.handed.checks import CouldNotDecide
 from exercises.lab.database import Database
 from exercises.stage import NotAStage
 from marlow.servers.launcher import ServerError
@@ -31,8 +31,3 @@ class JudgesRoom:
                 raise
         else:
             opened.__exit__(None, None, None)
-
-    def python(self, source: str, name: str) -> AbstractContextManager[Program]:
-        from grading.sandbox.python import sandboxed  # bubblewrap is Linux alone; a judge without it has other checks
-
-        return sandboxed(source, name)

@@ -47,12 +47,20 @@ def read(answers: type[Answers], given: Any) -> Answers:
         raise NotAnswers(problems(wrong)) from wrong
     except RecursionError as deep:
         raise NotAnswers({"answers": "This is nested too deeply: hand in what the form asks for."}) from deep
-    text = found.model_dump_json()
-    if len(text) > MOST:
-        raise NotAnswers({"answers": f"This is {len(text):,} characters long: {MOST:,} are taken at the most."})
-    if "\\u0000" in text:
+    if (length := len(found.model_dump_json())) > MOST:
+        raise NotAnswers({"answers": f"This is {length:,} characters long: {MOST:,} are taken at the most."})
+    if _has_nul(found.model_dump()):
         raise NotAnswers({"answers": "This has a NUL character in it: take it out."})
     return found
+
+
+def _has_nul(value: Any) -> bool:
+    """Postgres keeps none, neither in text nor in JSON."""
+    if isinstance(value, dict):
+        return any(map(_has_nul, value.values()))
+    if isinstance(value, list | tuple):
+        return any(map(_has_nul, value))
+    return isinstance(value, str) and "\x00" in value
 
 
 def problems(wrong: ValidationError) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """What decides an answer: checks, each of one claim, with the run that decided it as evidence."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
@@ -59,39 +59,11 @@ class CouldNotDecide(Exception):
     """The judge's own failure, with its reason: a server, a sandbox, a clock. Never a verdict on the answer."""
 
 
-class TheirsFailed(Exception):
-    """The student's program, or statement, ended this by itself: the sentence says how."""
-
-
-class Talk(Protocol):
-    """One running copy of a student's program, which shares nothing with any other."""
-
-    def call(self, method: str, arguments: Sequence[Json], port: Callable[[str, list[Json]], Json]) -> Json:
-        """Call a method; each question of the program goes through `port` (its name, its arguments) before the
-        answer comes back. What `port` raises ends this call. Raises TheirsFailed, CouldNotDecide.
-        """
-        ...
-
-    def end(self) -> None: ...
-
-
-class Program(Protocol):
-    """A student's Python in the sandbox. `start` runs a fresh copy of it: nothing is left from one to the next."""
-
-    def start(self) -> Talk:
-        """Raises TheirsFailed where it can't even be loaded, CouldNotDecide."""
-        ...
-
-
 class Room(Protocol):
     """What checks are judged in: the judge's servers and sandboxes, lent."""
 
     def laboratory(self) -> AbstractContextManager["Database"]:
         """`django.db.connection` is the laboratory's meanwhile. Raises CouldNotDecide."""
-        ...
-
-    def python(self, source: str, name: str) -> AbstractContextManager[Program]:
-        """A sandbox with this source; `name` is the class that `start` makes one of. Raises CouldNotDecide."""
         ...
 
     def say(self, words: str) -> None:

@@ -76,7 +76,7 @@ class Exercise:
 
     @property
     def digest(self) -> str:
-        """Of the code that decides: two verdicts of one digest were decided by the same checks."""
+        """Of this folder's own code. What it imports of the project is told by the project's version alone."""
         code = b"".join((self.folder / name).read_bytes() for name in PARTS[1:])
         return hashlib.sha256(code).hexdigest()[:16]
 

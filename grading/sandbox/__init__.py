@@ -1,1 +1,0 @@
-"""Where a student's Python and SQL run: never in a judge's process, never with its rights."""

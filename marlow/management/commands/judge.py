@@ -1,0 +1,146 @@
+"""`manage.py judge`: an answer from a file, or the answers whose verdicts are known, on this machine alone."""
+
+import json
+import sys
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from exercises.handed.answers import NotAnswers, read
+from exercises.handed.checks import Check, Outcome, Result, Shown
+from exercises.handed.exercise import Exercise, Known, NoExercise, catalogue, exercise
+from exercises.handed.paper import NotAPaper, answers_in
+from exercises.lab.database import Database
+from exercises.scenarios.room import laboratory
+from exercises.stage import NotAStage
+from grading.judge import judge
+from grading.room import JudgesRoom
+from marlow.servers.launcher import ServerError
+
+WIDE = 120  # columns, where nobody says how many there are
+TONES = {Outcome.PASSED: "green", Outcome.FAILED: "red", Outcome.UNDECIDED: "yellow", Outcome.INSTRUCTOR: "yellow"}
+NOTHING = "no such check"
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One check of a known answer: what is expected of it, and what was given."""
+
+    exercise: str
+    known: str
+    check: str
+    expected: str
+    given: str
+
+    @property
+    def agrees(self) -> bool:
+        return self.expected == self.given
+
+
+class Command(BaseCommand):
+    help = "Judge an answer here: the checks a student may see. Exit status 1 where one does not pass."
+    requires_system_checks = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("file", nargs="?", type=Path, help="TOML or JSON: its exercise, and its answers")
+        parser.add_argument("--known", nargs="*", metavar="EXERCISE", help="the known answers, of these or of all")
+        parser.add_argument("--json", action="store_true", help="the result on the last line of stdout")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if (options["file"] is None) == (options["known"] is None):
+            raise CommandError("Name a file with an answer, or say --known: one of the two.")
+        console = Console(stderr=options["json"])
+        if not console.is_terminal:
+            console = Console(stderr=options["json"], width=WIDE)
+        try:
+            if options["file"] is not None:
+                result, status = _judged(options["file"], console)
+            else:
+                result, status = _all_known(options["known"], console)
+        except NotAnswers as wrong:
+            lines = (f"  {field}: {sentence}" for field, sentence in wrong.problems.items())
+            raise CommandError("\n".join(["This is no answer to that exercise.", *lines])) from wrong
+        except (NoExercise, NotAPaper, ServerError, NotAStage) as error:
+            raise CommandError(str(error)) from error
+        if options["json"]:
+            self.stdout.write(json.dumps(result))
+        sys.exit(status)
+
+
+def _judged(file: Path, console: Console) -> tuple[Any, int]:
+    """What a student sees of it."""
+    found, answers = answers_in(file)
+    public = [check for check in found.checks if check.shown is not Shown.HIDDEN]
+    results = []
+    with _room(console) as room:
+        for check, result in judge(found, answers, room, public):
+            _show(check, result, console)
+            results.append({"check": check.name, **_as_json(result)})
+    if hidden := len(found.checks) - len(public):
+        console.print(f"Checks that are hidden until the release, and are not tried here: {hidden}.")
+    return results, int(any(result["outcome"] != Outcome.PASSED for result in results))
+
+
+def _show(check: Check, result: Result, console: Console) -> None:
+    console.print(Text.assemble((f"{result.outcome.value}", TONES[result.outcome]), f"  {check.title}"))
+    console.print(f"  {result.sentence}", markup=False, highlight=False)
+    if result.evidence.again:
+        console.print(f"  again: manage.py {result.evidence.again}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _as_json(result: Result) -> dict[str, Any]:
+    evidence = result.evidence
+    return {
+        "outcome": result.outcome.value,
+        "points": result.points,
+        "sentence": result.sentence,
+        "evidence": {"text": evidence.text, "again": evidence.again, "schedule": evidence.schedule},
+    }
+
+
+def _all_known(slugs: list[str], console: Console) -> tuple[Any, int]:
+    """Expected beside given, of every known answer."""
+    chosen = [exercise(slug) for slug in slugs] if slugs else list(catalogue().values())
+    table = Table("exercise", "answer", "check", "expected", "given")
+    compared = []
+    with _room(console) as room:
+        for found in chosen:
+            for known in found.known():
+                rows = list(compare(found, known, room))
+                compared += rows
+                for row in rows:
+                    given = Text(row.given, style="green" if row.agrees else "bold red")
+                    table.add_row(row.exercise, row.known, row.check, row.expected, given)
+    differing = sum(not row.agrees for row in compared)
+    console.print(table)
+    console.print(f"{len(compared)} verdicts, of which {differing} differ from what is expected.")
+    return [{**vars(row), "agrees": row.agrees} for row in compared], int(bool(differing) or not compared)
+
+
+def compare(found: Exercise, known: Known, room: JudgesRoom) -> Iterator[Compared]:
+    """A row for each check, and for each expectation that no check answers to."""
+    said = judge(found, read(found.answers, known.answers), room)
+    given = {check.name: (result.outcome.value, result.points) for check, result in said}
+    for name in dict.fromkeys([*known.expected, *given]):
+        both = (known.expected.get(name), given.get(name))
+        yield Compared(found.slug, known.name, name, *(f"{one[0]}, {one[1]}" if one else NOTHING for one in both))
+
+
+@contextmanager
+def _room(console: Console) -> Iterator[JudgesRoom]:
+    """The laboratory, open for all that is to be judged, and what is being done on the screen."""
+    with laboratory() as database, console.status("") as status:
+
+        @contextmanager
+        def lent() -> Iterator[Database]:
+            yield database
+
+        yield JudgesRoom(lent, lambda words: status.update(words))
