@@ -17,7 +17,9 @@ from exercises.scenarios.boxes import Box, Servers, Setting, as_told
 from exercises.scenarios.hour import PROCESSES, Pace, StaffedBox, customers
 from exercises.scenarios.placed import Placed
 from marlow.clock import StandingClock
+from shop.models import Book
 from shop.settle import FORMS
+from shop.shelf import shelf
 from sweeper import verdict
 from sweeper.events import Event
 from sweeper.locks import LOCKS
@@ -42,6 +44,7 @@ class Outcome:
     taken: list[Taken]
     errors: dict[str, str]  # of the runs that died, by their names
     places: Sequence[int] = ()  # of the events: how many steps came before each
+    novel: tuple[int, int] = (0, 0)  # copies at the end: in the catalogue, on the shelf
 
 
 def play(
@@ -73,10 +76,12 @@ def play(
         servers.provider.pace = None
         if friday:
             _friday(boxes[-1])
+        novel = shelf(Book.objects.filter(title=wednesday.NOVEL)).get()
         told = verdict.on(journal.events, verdict.counted(), **setting.named)
     told["events"] = as_told(journal.events)
     errors = {fibre.name: repr(fibre.error) for fibre in scheduler.fibres if fibre.error is not None}
-    return Outcome(told, journal.events, scheduler.taken, errors, journal.places)
+    copies = (novel.stock, novel.on_shelf)
+    return Outcome(told, journal.events, scheduler.taken, errors, journal.places, copies)
 
 
 def slots(start: datetime) -> list[datetime]:
