@@ -68,6 +68,6 @@ def problems(wrong: ValidationError) -> dict[str, str]:
     found: dict[str, str] = {}
     for error in wrong.errors(include_url=False, include_context=False, include_input=False):
         field = ".".join(map(str, error["loc"])) or "answers"
-        said = str(error["msg"]).removeprefix("Value error, ").rstrip(".")
+        said = str(error["msg"]).removeprefix("Value error, ").replace("Input should", "This should").rstrip(".")
         found.setdefault(field, ALSO_WRONG.get(error["type"], f"{said}."))
     return found

@@ -8,7 +8,7 @@ from typing import Any
 from exercises.handed.answers import MOST, Answers, read
 from exercises.handed.exercise import Exercise, exercise
 
-EXAMPLE = 'exercise = "slot" at its top, and below it a table [answers]'
+EXAMPLE = 'exercise = "advisory" at its top, and below it a table [answers]'
 
 
 class NotAPaper(ValueError):

@@ -10,7 +10,7 @@ from exercises import catalogue as package
 from exercises.handed.answers import MOST, NotAnswers, read
 from exercises.handed.checks import CouldNotDecide, Outcome, Result
 from exercises.handed.exercise import Exercise, NoExercise, catalogue, exercise
-from exercises.handed.paper import NotAPaper, answers_in
+from exercises.handed.paper import NotAPaper, answers_in, on_paper
 from exercises.lab.database import Database
 from grading.judge import judge
 from grading.room import JudgesRoom
@@ -156,4 +156,5 @@ def test_every_exercise_has_its_known_answers() -> None:
         assert kinds.count("cheat") >= 1, found.slug
         assert set(kinds) <= {"right", "wrong", "cheat"}, found.slug
         names = {check.name for check in found.checks}
+        assert all(on_paper(file)[0] == found for file in (found.folder / "known").glob("*.toml")), found.slug
         assert all(set(known.expected) == names for known in found.known()), found.slug
