@@ -60,7 +60,7 @@ class CouldNotDecide(Exception):
 
 
 class Room(Protocol):
-    """What checks are judged in: the judge's servers and sandboxes, lent."""
+    """What checks are judged in: the judge's laboratory, lent."""
 
     def laboratory(self) -> AbstractContextManager["Database"]:
         """`django.db.connection` is the laboratory's meanwhile. Raises CouldNotDecide."""
