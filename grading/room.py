@@ -1,7 +1,7 @@
 """Where checks are judged: the laboratory's database, lent as a `Room` of the checks has it."""
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 
 from exercises.handed.checks import CouldNotDecide
 from exercises.lab.database import Database
@@ -19,15 +19,9 @@ class JudgesRoom:
 
     @contextmanager
     def laboratory(self) -> Iterator[Database]:
-        try:
-            opened = self.opening()
-            database = opened.__enter__()
-        except (ServerError, NotAStage) as away:
-            raise CouldNotDecide(f"The laboratory could not be opened: {away}") from away
-        try:
+        with ExitStack() as opened:
+            try:
+                database = opened.enter_context(self.opening())
+            except (ServerError, NotAStage) as away:
+                raise CouldNotDecide(f"The laboratory could not be opened: {away}") from away
             yield database
-        except BaseException as error:
-            if not opened.__exit__(type(error), error, error.__traceback__):
-                raise
-        else:
-            opened.__exit__(None, None, None)

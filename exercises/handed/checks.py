@@ -82,7 +82,6 @@ class Check:
     points: int
     decide: Callable[[Any, Room], Result]
     shown: Shown = Shown.ALWAYS
-    seconds: float = 120.0  # real, after which the judge gives up
 
     def passed(self, sentence: str, evidence: Evidence) -> Result:
         return Result(Outcome.PASSED, sentence, self.points, evidence)

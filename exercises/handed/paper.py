@@ -9,6 +9,7 @@ from exercises.handed.answers import MOST, Answers, read
 from exercises.handed.exercise import Exercise, exercise
 
 EXAMPLE = 'exercise = "advisory" at its top, and below it a table [answers]'
+LONGEST = 4 * MOST  # bytes of a file: a character of an answer may take four
 
 
 class NotAPaper(ValueError):
@@ -19,17 +20,15 @@ def on_paper(file: Path) -> tuple[Exercise, dict[str, Any]]:
     """Whose answer it is, and what it says, not yet read by the exercise. Raises NotAPaper, NoExercise."""
     try:
         with file.open("rb") as opened:
-            raw = opened.read(4 * MOST + 1)
-        if len(raw) > 4 * MOST:
-            raise NotAPaper(f"{file} is longer than any answer: {4 * MOST // 1024} KiB are read at the most.")
-        text = raw.decode()
-        told = json.loads(text) if file.suffix == ".json" else tomllib.loads(text)
+            raw = opened.read(LONGEST + 1)
     except OSError as away:
         raise NotAPaper(f"{file} can't be read: {away.strerror}.") from away
+    if len(raw) > LONGEST:
+        raise NotAPaper(f"{file} is longer than any answer: {LONGEST // 1024} KiB are read at the most.")
+    kind, loads = ("JSON", json.loads) if file.suffix == ".json" else ("TOML", tomllib.loads)
+    try:
+        told = loads(raw.decode())
     except (ValueError, RecursionError) as garbled:
-        if isinstance(garbled, NotAPaper):
-            raise
-        kind = "JSON" if file.suffix == ".json" else "TOML"
         raise NotAPaper(f"{file} is no {kind} ({garbled}): write {EXAMPLE}.") from garbled
     if not isinstance(told, dict) or not isinstance(told.get("exercise"), str):
         raise NotAPaper(f"{file} names no exercise: write {EXAMPLE}.")

@@ -2,18 +2,20 @@
 
 import sys
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
 from exercises import catalogue as package
 from exercises.handed.answers import MOST, NotAnswers, read
-from exercises.handed.checks import CouldNotDecide, Outcome, Result
+from exercises.handed.checks import Outcome, Result
 from exercises.handed.exercise import Exercise, NoExercise, catalogue, exercise
 from exercises.handed.paper import NotAPaper, answers_in, on_paper
 from exercises.lab.database import Database
 from grading.judge import judge
 from grading.room import JudgesRoom
+from marlow.servers.launcher import ServerError
 
 ANSWERS = '''
 """How many."""
@@ -66,15 +68,12 @@ def counting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Exerci
         del sys.modules[name]
 
 
-def room() -> JudgesRoom:
-    def nothing() -> Database:
-        raise AssertionError("counting needs no laboratory")
-
-    return JudgesRoom(nothing)  # type: ignore[arg-type]
+def unopened() -> AbstractContextManager[Database]:
+    raise AssertionError("counting needs no laboratory")
 
 
 def verdict(exercise: Exercise, copies: int) -> Result:
-    ((_, result),) = judge(exercise, read(exercise.answers, {"copies": copies}), room())
+    ((_, result),) = judge(exercise, read(exercise.answers, {"copies": copies}), JudgesRoom(unopened))
     return result
 
 
@@ -98,7 +97,6 @@ def test_a_folder_is_an_exercise(counting: Exercise) -> None:
 def test_a_check_that_breaks_off_decides_nothing(counting: Exercise, copies: int, sentence: str) -> None:
     result = verdict(counting, copies)
     assert (result.outcome, result.points, result.sentence) == (Outcome.UNDECIDED, 0, sentence)
-    assert issubclass(CouldNotDecide, Exception)
 
 
 @pytest.mark.parametrize(
@@ -158,3 +156,13 @@ def test_every_exercise_has_its_known_answers() -> None:
         names = {check.name for check in found.checks}
         assert all(on_paper(file)[0] == found for file in (found.folder / "known").glob("*.toml")), found.slug
         assert all(set(known.expected) == names for known in found.known()), found.slug
+
+
+def test_a_laboratory_that_does_not_open_decides_nothing() -> None:
+    def gone() -> AbstractContextManager[Database]:
+        raise ServerError("It does not start.")
+
+    found, answers = answers_in(exercise("advisory").folder / "known" / "right.toml")
+    for _, result in judge(found, answers, JudgesRoom(gone)):
+        assert (result.outcome, result.points) == (Outcome.UNDECIDED, 0)
+        assert result.sentence == "The laboratory could not be opened: It does not start."
