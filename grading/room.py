@@ -3,9 +3,10 @@
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 
-from exercises.handed.checks import CouldNotDecide
+from exercises.handed.checks import CouldNotDecide, Program
 from exercises.lab.database import Database
 from exercises.stage import NotAStage
+from grading.sandbox.python import sandboxed
 from marlow.servers.launcher import ServerError
 
 Opening = Callable[[], AbstractContextManager[Database]]
@@ -25,3 +26,6 @@ class JudgesRoom:
             except (ServerError, NotAStage) as away:
                 raise CouldNotDecide(f"The laboratory could not be opened: {away}") from away
             yield database
+
+    def python(self, source: str, name: str) -> AbstractContextManager[Program]:
+        return sandboxed(source, name)

@@ -8,7 +8,7 @@ from django.apps.registry import Apps
 from django.contrib.auth.management import create_permissions
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 
-ROOMS = ("shop", "sweeper", "exercises")
+ROOMS = ("shop", "sweeper", "exercises", "grading")
 
 # What may be looked at: every record of every room. Users, groups and sessions are nobody's but a superuser's.
 LOOK = [

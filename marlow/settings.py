@@ -147,6 +147,7 @@ INSTALLED_APPS = [
     "shop",
     "sweeper",
     "exercises",
+    "grading",
 ]
 MIDDLEWARE = [
     "marlow.plain.refuse_nul",

@@ -1,6 +1,6 @@
 """What decides an answer: checks, each of one claim, with the run that decided it as evidence."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
@@ -59,11 +59,45 @@ class CouldNotDecide(Exception):
     """The judge's own failure, with its reason: a server, a sandbox, a clock. Never a verdict on the answer."""
 
 
+class TheirsFailed(Exception):
+    """The student's program failed, with a sentence for the student: it raised, said what is no message, asked for
+    ever, or ran out of CPU time or memory. A check makes a verdict of it.
+    """
+
+
+Port = Callable[[str, list[Json]], Json]  # a question of theirs: the call's name and its arguments; what it answers
+
+
+class Talk(Protocol):
+    """One running copy of a program: an instance of its class, alone in its process."""
+
+    def call(self, name: str, arguments: Sequence[Json], port: Port) -> Json:
+        """Call this method of the instance and return its answer. Each question that it asks of its port meanwhile is
+        put to `port`, here. What `port` raises ends the talk and comes out of here. Raises TheirsFailed,
+        CouldNotDecide.
+        """
+        ...
+
+
+class Program(Protocol):
+    """A student's Python in its sandbox, read once; each copy that is started knows nothing of the others."""
+
+    def start(self) -> AbstractContextManager[Talk]:
+        """A new instance, made with its port as the only argument. Raises TheirsFailed, CouldNotDecide."""
+        ...
+
+
 class Room(Protocol):
-    """What checks are judged in: the judge's laboratory, lent."""
+    """What checks are judged in: the judge's laboratory, lent, and a sandbox for what was handed in as a program."""
 
     def laboratory(self) -> AbstractContextManager["Database"]:
         """`django.db.connection` is the laboratory's meanwhile. Raises CouldNotDecide."""
+        ...
+
+    def python(self, source: str, name: str) -> AbstractContextManager[Program]:
+        """The class of this name in this source, sandboxed. Raises TheirsFailed where the source can't be run,
+        CouldNotDecide where there is no sandbox.
+        """
         ...
 
     def say(self, words: str) -> None:
