@@ -108,6 +108,14 @@ SWEEPER_GRACE = 60.0  # virtual seconds between a run's time limit, which it is 
 SWEEPER_TIME_LIMIT = env.float("SWEEPER_TIME_LIMIT", default=900.0)  # longest run before it is ended, virtual seconds
 PROVIDER_TIMEOUT = env.float("PROVIDER_TIMEOUT", default=10.0)  # total deadline of one call, virtual seconds
 
+# --- The grader: real time, always ---------------------------------------------------------------------------------
+GRADING_LEASE = env.float("GRADING_LEASE", default=60.0)  # seconds that a silent worker keeps a judging
+GRADING_TRIES = env.int("GRADING_TRIES", default=3)  # tries of the judge before an attempt is an instructor's
+GRADING_CAP = env.int("GRADING_CAP", default=2)  # judgings of one student at a time
+GRADING_CHECK_LIMIT = env.float("GRADING_CHECK_LIMIT", default=120.0)  # seconds of the wall clock for one check
+GRADING_MEMORY = env.int("GRADING_MEMORY", default=2048)  # MB of address space for the process that judges
+GRADING_EVERY = env.float("GRADING_EVERY", default=5.0)  # seconds between two looks of a worker at the queue
+
 # What `manage.py up` plays where the environment does not say otherwise: the shop that shipped, at twenty times the
 # speed. Of these servers those that the environment names are used; the provider and the rest are its own, the last
 # three only where the lock stands on them.
