@@ -1,0 +1,33 @@
+"""More days or more attempts for one student. Arbiter: `extended_once`; the last one given is the one that stands."""
+
+from datetime import datetime
+from typing import Any
+
+from grading.models import Assignment, Extension
+from grading.sight import demand_teaches
+
+MOST_DAYS, MOST_ATTEMPTS, LONGEST = 366, 1000, 200
+
+
+class NotAnExtension(ValueError):
+    """It can't be given like this. Says how it can."""
+
+
+def extend(
+    assignment: Assignment, student: Any, *, days: int, attempts: int, why: str, by: Any, now: datetime
+) -> Extension:
+    """Instead of what they were given before. Raises NotYours, NotAnExtension."""
+    demand_teaches(by, assignment.of)
+    why = why.replace("\x00", "").strip()[:LONGEST]
+    if not why:
+        raise NotAnExtension("Say why: somebody else may ask.")
+    if not (0 <= days <= MOST_DAYS and 0 <= attempts <= MOST_ATTEMPTS):
+        raise NotAnExtension(f"Give from 0 to {MOST_DAYS} days and from 0 to {MOST_ATTEMPTS} attempts.")
+    if not assignment.of.enrolments.filter(student=student.pk).exists():
+        raise NotAnExtension(f"{student} is not in {assignment.of}: enrol them first.")
+    given, _ = Extension.objects.update_or_create(
+        assignment=assignment,
+        student=student,
+        defaults={"days": days, "attempts": attempts, "why": why, "given_by": by, "at": now},
+    )
+    return given
