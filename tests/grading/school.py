@@ -1,0 +1,113 @@
+"""A class with its people, an exercise given to it, and attempts that a judge has been through; the queue is the real
+one, and only what the checks say is written by hand."""
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django.contrib.auth.models import Group, User
+
+from exercises.handed.checks import Check, Evidence, Outcome, Result, Shown
+from grading import queue
+from grading.handin import hand_in
+from grading.models import Assignment, Attempt, Class, Enrolment, Judging, Regrade
+
+OPENS = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
+DUE = datetime(2026, 3, 13, 17, 0, tzinfo=UTC)
+NOON = datetime(2026, 3, 10, 12, 0, tzinfo=UTC)  # of a day on which everything is open
+MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)
+AFTER = DUE + 30 * DAY
+
+RIGHT = {
+    "box_a": "has nothing to do",
+    "box_b": "is in the middle of a run",
+    "refused": "both",
+    "catalogue": 0,
+    "shelf": 0,
+}
+VERSIONS = {"checks_version": 1, "digest": "0123456789abcdef", "marlow": "0.1.0", "seed": 7}
+
+
+@dataclass(frozen=True)
+class Said:
+    """What one check says: its outcome, the points it gives and could give, and when it is shown."""
+
+    outcome: Outcome
+    points: int
+    of: int
+    shown: Shown = Shown.ALWAYS
+
+    def of_check(self, name: str) -> tuple[Check, Result]:
+        check = Check(name, f"The {name}", self.of, decide=lambda answers, room: self.result(name), shown=self.shown)
+        return check, self.result(name)
+
+    def result(self, name: str) -> Result:
+        evidence = Evidence(f"the evening of {name}", again="lab wednesday", schedule="a b")
+        return Result(self.outcome, f"What {name} teaches.", self.points, evidence)
+
+
+PASSED, FAILED, UNDECIDED, INSTRUCTOR = Outcome.PASSED, Outcome.FAILED, Outcome.UNDECIDED, Outcome.INSTRUCTOR
+WELL = {"boxes": Said(PASSED, 3, 3), "refused": Said(FAILED, 0, 2), "friday": Said(PASSED, 3, 3)}
+
+
+def person(name: str, role: str = "Student", **fields: Any) -> User:
+    made = User.objects.create(username=name, is_staff=True, **fields)
+    made.groups.add(Group.objects.get(name=role))
+    return made
+
+
+@dataclass
+class School:
+    """One class, its instructor and its students; `assignment` is the advisory lock's exercise."""
+
+    name: str = "Wednesday"
+    rules: dict[str, Any] = field(default_factory=dict)
+    zone: str = "Europe/London"
+
+    def __post_init__(self) -> None:
+        self.of = Class.objects.create(name=self.name, zone=self.zone)
+        self.teacher = person(f"teacher-{self.name}", "Instructor")
+        self.of.instructors.add(self.teacher)
+        self.student = self.enrolled(f"student-{self.name}")
+        given = {"exercise": "advisory", "opens_at": OPENS, "due_at": DUE, **self.rules}
+        self.assignment = Assignment.objects.create(of=self.of, **given)
+
+    def enrolled(self, name: str) -> User:
+        made = person(name)
+        Enrolment.objects.create(of=self.of, student=made, since=OPENS)
+        return made
+
+    def hand_in(self, now: datetime = NOON, student: User | None = None) -> Attempt:
+        return hand_in(student or self.student, self.assignment, RIGHT, now=now, through="form")
+
+    def judged(
+        self, says: dict[str, Said] | None = None, now: datetime = NOON, student: User | None = None
+    ) -> Attempt:
+        attempt = self.hand_in(now, student)
+        judge(attempt, WELL if says is None else says, now)
+        return Attempt.objects.get(pk=attempt.pk)
+
+
+def judge(attempt: Attempt, says: dict[str, Said], now: datetime = NOON, regrade: Regrade | None = None) -> Judging:
+    """Goes through the queue as a worker does, until this attempt's judging has reached its end."""
+    mine = attempt.judgings.get(regrade=regrade)
+    moments = (now + hours * timedelta(hours=1) for hours in range(20))
+    while mine.state in ("waiting", "running"):
+        taken = queue.claim("box-a", moment := next(moments))
+        assert taken is not None
+        told = says if taken.pk == mine.pk else WELL
+        queue.finish(taken, [said.of_check(name) for name, said in told.items()], VERSIONS, moment)
+        mine.refresh_from_db()
+    return mine
+
+
+def break_off(attempt: Attempt, now: datetime = NOON) -> Judging:
+    """The judge fails each time, before any check has said anything: the attempt is parked."""
+    mine = attempt.judgings.get(regrade=None)
+    moments = (now + hours * timedelta(hours=1) for hours in range(20))
+    while mine.state in ("waiting", "running"):
+        taken = queue.claim("box-a", moment := next(moments))
+        assert taken is not None
+        queue.give_back(taken, "The desk stopped.", moment)
+        mine.refresh_from_db()
+    return mine
