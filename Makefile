@@ -41,4 +41,7 @@ lock: .venv/.ready  ## write the requirements' lock files anew
 	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate -o requirements.txt requirements.in
 	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate -o requirements-dev.txt requirements-dev.in
 
-.PHONY: help setup demo doctor check test lock
+editor:  ## bundle the forms' editor anew (node and npm; only after a change in grading/editor)
+	cd grading/editor && npm ci --ignore-scripts --no-fund --no-audit && node build.js
+
+.PHONY: help setup demo doctor check test lock editor
