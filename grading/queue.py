@@ -161,7 +161,8 @@ def unpark(judging: Judging, now: datetime) -> bool:
             return False
         held.results.all().delete()
         Judging.objects.filter(pk=held.pk).update(state=State.WAITING, tries=0, not_before=now, failed="")
-        Attempt.objects.filter(pk=held.attempt_id).update(costs=True)
+        if held.counts:
+            Attempt.objects.filter(pk=held.attempt_id).update(costs=True)
         transaction.on_commit(nudge)
     return True
 

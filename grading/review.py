@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Q
 
 from grading import queue
 from grading.grade import items_of, results_of, told
@@ -88,15 +89,24 @@ def comment(attempt: Attempt, text: str, *, by: Any, now: datetime) -> Review:
 
 
 def again(judging: Judging, *, by: Any, now: datetime) -> bool:
-    """Let the machine try a parked judging once more. False: it was not parked any more. Raises NotYours."""
+    """Let the machine try a parked judging once more. False: it is not parked, or would not be asked for any more,
+    since a later one counts or its regrade is over. Raises NotYours.
+    """
     demand_teaches(by, judging.attempt.submission.assignment.of)
-    return queue.unpark(judging, now)
+    open_ = Q(regrade__isnull=False, regrade__applied_at=None, regrade__dropped_at=None)
+    rows = Judging.objects.select_for_update(of=("self",), no_key=True)
+    with transaction.atomic():
+        held = rows.filter(Q(counts=True) | open_, pk=judging.pk).first()
+        return held is not None and queue.unpark(held, now)
 
 
 def release(assignment: Assignment, *, by: Any, now: datetime) -> Release:
-    """Show its grades. Those that are shown already stay so: `released_once` decides. Raises NotYours."""
+    """Show its grades. Those that are shown already stay so: `released_once` decides, and the assignment's row lock
+    between this and a taking back. Raises NotYours.
+    """
     demand_teaches(by, assignment.of)
     with transaction.atomic():
+        _lock(assignment)
         Release.objects.bulk_create([Release(assignment=assignment, by=by, at=now)], ignore_conflicts=True)
         return Release.objects.get(assignment=assignment, undone_at=None)
 
@@ -111,7 +121,13 @@ def release_all(of: Class, *, by: Any, now: datetime) -> list[Release]:
 def take_back(assignment: Assignment, *, by: Any, now: datetime) -> bool:
     """Hide the grades again; the release stays on record. False: they were hidden. Raises NotYours."""
     demand_teaches(by, assignment.of)
-    return bool(Release.objects.filter(assignment=assignment, undone_at=None).update(undone_at=now))
+    with transaction.atomic():
+        _lock(assignment)
+        return bool(Release.objects.filter(assignment=assignment, undone_at=None).update(undone_at=now))
+
+
+def _lock(assignment: Assignment) -> None:
+    Assignment.objects.select_for_update(of=("self",), no_key=True).get(pk=assignment.pk)
 
 
 def _locked(attempt: Attempt) -> Attempt:

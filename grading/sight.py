@@ -115,7 +115,9 @@ def attempts(viewer: Any) -> QuerySet[Attempt]:
 
 
 def judgings(viewer: Any) -> QuerySet[Judging]:
-    """A student sees the one that counts: not what a regrade would say, and not what said something before it."""
+    """A student sees the one that counts: not what a regrade would say, and not what said something before it. Its
+    results are shown by `seen` alone, and its `failed` is for who `teaches`.
+    """
     rows = Judging.objects.select_related("attempt__submission__assignment")
     return _work(rows, viewer, "attempt__submission__", counts=True)
 

@@ -1,15 +1,14 @@
 """Judged over again: rows are added, the difference is shown, then it counts, once; what people said stays."""
 
 import pytest
-from django.core.exceptions import PermissionDenied
 
-from grading import grade, queue, regrade, review
-from grading.models import Attempt, CheckResult, Regrade, ReviewItem
+from grading import queue, regrade, review
+from grading.models import Attempt, CheckResult, ReviewItem
 from grading.regrade import Difference, NotARegrade
 from tests.fakes import Boxes
+from tests.grading.anew import ANEW, LATER, apply, begun, judged_anew, points
 from tests.grading.school import (
     DAY,
-    FAILED,
     NOON,
     PASSED,
     UNDECIDED,
@@ -18,34 +17,10 @@ from tests.grading.school import (
     School,
     break_off,
     judge,
-    person,
 )
 
 pytestmark = pytest.mark.django_db
 real_commits = pytest.mark.django_db(transaction=True, serialized_rollback=True)
-# Otherwise than WELL: the first drops by one, the second rises by two, the third is the same.
-ANEW = {"boxes": Said(FAILED, 2, 3), "refused": Said(PASSED, 2, 2), "friday": Said(PASSED, 3, 3)}
-LATER = NOON + DAY
-
-
-def begun(school: School, *attempts: Attempt, why: str = "A check was wrong.") -> Regrade:
-    return regrade.begin(attempts, "the advisory lock", why, by=school.teacher, now=LATER)
-
-
-def judged_anew(
-    school: School, attempt: Attempt, says: dict[str, Said] | None = None, why: str = "Wrong."
-) -> Regrade:
-    made = begun(school, attempt, why=why)
-    judge(attempt, says or ANEW, LATER, made)
-    return made
-
-
-def points(attempt: Attempt) -> grade.Points:
-    return grade.points_of(Attempt.objects.get(pk=attempt.pk))
-
-
-def apply(school: School, made: Regrade) -> int:
-    return regrade.apply(made, by=school.teacher, now=LATER)
 
 
 # --- Before it counts ----------------------------------------------------------------------------------------------
@@ -208,6 +183,22 @@ def test_an_attempt_that_was_parked_gets_its_points_from_a_regrade():
     assert (points(attempt).total, points(attempt).complete) == (7, True)
 
 
+@real_commits
+def test_points_given_while_it_is_applied_know_the_new_results_or_are_flagged():
+    school = School()
+    attempt = school.judged()
+    made = judged_anew(school, attempt)
+    with Boxes(2) as boxes:
+        done = boxes.run_behind(
+            attempt,
+            lambda: apply(school, made),
+            lambda: review.override(attempt, "boxes", 1, "So.", by=school.teacher, now=LATER).pk,
+        )
+    item = ReviewItem.objects.get()
+    assert done == [1, item.pk]
+    assert item.disagrees == (item.machine != 2)
+
+
 # --- Which one wins ------------------------------------------------------------------------------------------------
 
 
@@ -238,83 +229,18 @@ def test_a_first_judging_that_ends_after_a_regrade_was_applied_changes_nothing()
     assert (points(attempt).machine, attempt.changes.count()) == (7, entered)
 
 
-# --- Dropping, and who may -----------------------------------------------------------------------------------------
-
-
-def test_a_dropped_regrade_never_counts_and_is_not_judged():
+def test_a_judging_that_nobody_asks_for_any_more_is_not_tried_again():
+    """Its results are what was said then, and stay."""
     school = School()
-    attempt = school.judged()
-    made = begun(school, attempt)
-    for _ in range(2):
-        regrade.drop(made, by=school.teacher, now=LATER)
-    assert queue.claim("box-a", LATER) is None
-    with pytest.raises(NotARegrade, match="was dropped"):
-        apply(school, made)
-    assert points(attempt).machine == 6
-
-
-def test_what_was_applied_is_not_dropped():
-    school = School()
-    made = judged_anew(school, school.judged())
+    attempt = school.hand_in()
+    parked = break_off(attempt)
+    made = judged_anew(school, attempt)
     apply(school, made)
-    with pytest.raises(NotARegrade, match="has been applied"):
-        regrade.drop(made, by=school.teacher, now=LATER)
-
-
-def test_a_student_can_not_stop_what_staff_began():
-    """Nor begin, nor apply it; nor does a new attempt of theirs stop it."""
-    school = School()
-    attempt = school.judged()
-    made = judged_anew(school, attempt)
-    for verb in (
-        lambda: regrade.drop(made, by=school.student, now=LATER),
-        lambda: regrade.apply(made, by=school.student, now=LATER),
-        lambda: regrade.begin([attempt], "mine", "I like it.", by=school.student, now=LATER),
-    ):
-        with pytest.raises(PermissionDenied, match="Only an instructor"):
-            verb()
-    school.hand_in(LATER)
-    assert apply(school, made) == 1
-    assert points(attempt).machine == 7
-
-
-def test_nobody_of_another_class_or_role_regrades():
-    school, other = School(), School("Thursday")
-    attempt = school.judged()
-    made = judged_anew(school, attempt)
-    for stranger in (other.teacher, person("operator", "Operator")):
-        with pytest.raises(PermissionDenied):
-            regrade.apply(made, by=stranger, now=LATER)
-        with pytest.raises(PermissionDenied):
-            regrade.begin([attempt], "theirs", "So.", by=stranger, now=LATER)
-    assert Regrade.objects.count() == 1
-
-
-def test_a_regrade_is_of_one_class_of_something_and_for_a_reason():
-    school, other = School(), School("Thursday")
-    mine, theirs = school.judged(), other.judged()
-    other.of.instructors.add(school.teacher)
-    for attempts, why in (([], "So."), ([mine, theirs], "So."), ([mine], " "), ([mine], "\x00")):
-        with pytest.raises(NotARegrade):
-            begun(school, *attempts, why=why)
-    assert not Regrade.objects.exists()
-
-
-def test_the_same_asked_for_twice_is_begun_once():
-    school = School()
-    attempt = school.judged()
-    made = begun(school, attempt)
-    assert begun(school, attempt) == made
-    assert begun(school, attempt, why="Another reason.") != made
-    regrade.drop(made, by=school.teacher, now=LATER)
-    assert begun(school, attempt) != made
-
-
-@real_commits
-def test_a_button_pressed_twice_at_once_begins_one():
-    school = School()
-    attempt = school.judged()
-    with Boxes(2) as boxes:
-        made = boxes.run_behind(school.of, *[lambda: begun(school, attempt).pk] * 2)
-    assert len(set(made)) == Regrade.objects.count() == 1
-    assert attempt.judgings.count() == 2
+    assert not review.again(parked, by=school.teacher, now=LATER)
+    dropped = judged_anew(school, attempt, {**ANEW, "boxes": Said(UNDECIDED, 0, 3)}, why="Once more.")
+    judging = dropped.judgings.get()
+    assert review.again(judging, by=school.teacher, now=LATER)
+    assert not Attempt.objects.get().costs
+    judge(attempt, {**ANEW, "boxes": Said(UNDECIDED, 0, 3)}, LATER + DAY, dropped)
+    regrade.drop(dropped, by=school.teacher, now=LATER)
+    assert not review.again(judging, by=school.teacher, now=LATER)

@@ -180,6 +180,21 @@ def test_two_who_release_at_once_release_once():
     assert len(set(made)) == Release.objects.count() == 1
 
 
+@real_commits
+def test_a_release_and_a_taking_back_at_once_leave_one_that_stands_or_none():
+    school = School()
+    review.release(school.assignment, by=school.teacher, now=NOON)
+    with Boxes(2) as boxes:
+        done = boxes.run_behind(
+            school.assignment,
+            lambda: review.take_back(school.assignment, by=school.teacher, now=NOON),
+            lambda: review.release(school.assignment, by=school.teacher, now=NOON).pk,
+        )
+    assert not [one for one in done if isinstance(one, Exception)]
+    assert Release.objects.filter(undone_at=None).count() in (0, 1)
+    assert Release.objects.filter(undone_at=NOON).count() == 1
+
+
 # --- Who -----------------------------------------------------------------------------------------------------------
 
 VERBS = {
