@@ -1,5 +1,6 @@
 """What a student hands in: typed, versioned, and refused with a sentence for each field that is wrong."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -47,20 +48,25 @@ def read(answers: type[Answers], given: Any) -> Answers:
         raise NotAnswers(problems(wrong)) from wrong
     except RecursionError as deep:
         raise NotAnswers({"answers": "This is nested too deeply: hand in what the form asks for."}) from deep
+    for text in _texts(found.model_dump()):
+        if "\x00" in text:
+            raise NotAnswers({"answers": "This has a NUL character in it: take it out."})
+        if any("\ud800" <= character <= "\udfff" for character in text):
+            raise NotAnswers({"answers": "This has half a character in it (a surrogate alone): take it out."})
     if (length := len(found.model_dump_json())) > MOST:
         raise NotAnswers({"answers": f"This is {length:,} characters long: {MOST:,} are taken at the most."})
-    if _has_nul(found.model_dump()):
-        raise NotAnswers({"answers": "This has a NUL character in it: take it out."})
     return found
 
 
-def _has_nul(value: Any) -> bool:
-    """Postgres keeps none, neither in text nor in JSON."""
+def _texts(value: Any) -> Iterator[str]:
+    """Every text of it. Postgres keeps neither a NUL nor half a character, neither in text nor in JSON."""
     if isinstance(value, dict):
-        return any(map(_has_nul, value.values()))
-    if isinstance(value, list | tuple):
-        return any(map(_has_nul, value))
-    return isinstance(value, str) and "\x00" in value
+        value = [*value.keys(), *value.values()]
+    if isinstance(value, list | tuple | set | frozenset):
+        for part in value:
+            yield from _texts(part)
+    if isinstance(value, str):
+        yield value
 
 
 def problems(wrong: ValidationError) -> dict[str, str]:

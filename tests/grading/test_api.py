@@ -1,0 +1,384 @@
+"""The interface for programs: with a token, what the pages do; and an answer with a sentence to whatever comes."""
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group, User
+from django.test import Client, override_settings
+
+from exercises.handed.checks import Shown
+from grading import handin, review, sight, threads, tokens
+from grading.api.parser import LONGEST
+from grading.models import Attempt, Enrolment
+from marlow.clock import real_now
+from tests.grading.school import FAILED, PASSED, RIGHT, WELL, Said, School, person
+
+pytestmark = pytest.mark.django_db
+WEEK = timedelta(days=7)
+MIXED = {
+    "open": Said(PASSED, 3, 3),
+    "later": Said(FAILED, 1, 2, Shown.AFTERWARDS),
+    "secret": Said(FAILED, 0, 4, Shown.HIDDEN),
+}
+
+
+@pytest.fixture(autouse=True)
+def _plain_http():
+    with override_settings(SECURE_SSL_REDIRECT=False):
+        yield
+
+
+def school(name: str = "Wednesday", **rules: Any) -> School:
+    """Open just now, for the interface lives on the real clock."""
+    now = real_now()
+    return School(name, {"opens_at": now - WEEK, "due_at": now + WEEK, **rules})
+
+
+class Caller:
+    """A program with this person's token."""
+
+    def __init__(self, owner: User) -> None:
+        _, self.secret = tokens.make(owner, "test", now=real_now())
+        self.client = Client(enforce_csrf_checks=True, headers={"authorization": f"Bearer {self.secret}"})
+
+    def get(self, address: str, status: int = 200, **asked: Any) -> Any:
+        return told(self.client.get(f"/api/{address}", asked), status)
+
+    def post(self, address: str, body: Any = None, status: int = 201, kind: str = "application/json") -> Any:
+        raw = body if isinstance(body, str | bytes) else json.dumps(body)
+        return told(self.client.post(f"/api/{address}", raw, content_type=kind), status)
+
+
+def told(response: Any, status: int) -> Any:
+    assert response.status_code == status, response.content
+    assert response["Content-Type"].startswith("application/json")
+    found = response.json()
+    if status >= 400:
+        assert set(found) <= {"code", "detail", "problems"}
+        assert "Traceback" not in response.content.decode()
+        assert found["detail"].endswith(".")
+    return found
+
+
+def handed(one: School, body: Any = None, status: int = 201) -> Any:
+    return Caller(one.student).post(f"assignments/{one.assignment.pk}/attempts", body or {"answers": RIGHT}, status)
+
+
+# --- Handing in ----------------------------------------------------------------------------------------------------
+
+
+def test_a_student_finds_the_assignment_reads_what_is_asked_and_hands_in():
+    here = school()
+    caller = Caller(here.student)
+    (row,) = caller.get("assignments")
+    assert (row["exercise"], row["points"], row["standing"]["open"]) == ("advisory", 8, True)
+    asked = caller.get(f"assignments/{row['id']}")
+    assert asked["statement"].startswith("# ")
+    assert set(asked["answers_schema"]["properties"]) == set(RIGHT)
+    receipt = caller.post(f"assignments/{row['id']}/attempts", {"answers": RIGHT})
+    attempt = Attempt.objects.get()
+    assert receipt["receipt"] == str(attempt.receipt)
+    assert (receipt["number"], receipt["sha256"], receipt["through"]) == (1, attempt.sha256, "interface")
+    assert attempt.submission.student == here.student
+    assert attempt.judgings.get().state == "waiting"
+    assert caller.get(f"receipts/{attempt.receipt}") == receipt
+    assert [one["receipt"] for one in caller.get("attempts", assignment=row["id"])] == [str(attempt.receipt)]
+    assert caller.get("attempts", assignment=row["id"] + 1) == []
+
+
+def test_the_file_of_the_command_line_may_be_sent_as_it_is():
+    here = school()
+    handed(here, {"exercise": "advisory", "answers": RIGHT})
+    wrong = handed(here, {"exercise": "slot", "answers": RIGHT}, 422)
+    assert wrong["problems"] == {"exercise": "This assignment is advisory: hand it in there."}
+    assert Attempt.objects.count() == 1
+
+
+def test_what_is_no_answer_is_told_field_by_field_and_costs_no_attempt():
+    here = school()
+    found = handed(here, {"answers": {**RIGHT, "box_a": "sleeps", "colour": "red"}}, 422)
+    assert found["code"] == "not answers"
+    assert set(found["problems"]) == {"box_a", "colour"}
+    assert found["problems"]["colour"] == "There is no such field: leave it out."
+    for answers in (None, [], "x", 7, {"a\ud800": 1}, {**RIGHT, "refused": "\ud800"}, {**RIGHT, "refused": "\x00"}):
+        assert handed(here, {"answers": answers}, 422)["problems"]
+    assert handed(here, {"answer": RIGHT}, 422)["problems"].keys() == {"answers", "answer"}
+    assert not Attempt.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("rules", "status", "code"),
+    [
+        ({"opens_at": WEEK / 2}, 409, "not open yet"),
+        ({"due_at": -WEEK / 2}, 409, "closed"),
+        ({"attempts": 1}, 409, "no attempts left"),
+        ({"cooldown": 600}, 429, "too soon"),
+    ],
+)
+def test_what_the_form_refuses_is_refused_with_its_sentence_and_a_code(rules, status, code):
+    now = real_now()
+    here = school(**{name: now + rule if isinstance(rule, timedelta) else rule for name, rule in rules.items()})
+    caller = Caller(here.student)
+    address = f"assignments/{here.assignment.pk}/attempts"
+    if {"attempts", "cooldown"} & set(rules):
+        caller.post(address, {"answers": RIGHT})
+    before = Attempt.objects.count()
+    response = caller.client.post(f"/api/{address}", {"answers": RIGHT}, content_type="application/json")
+    found = told(response, status)
+    standing = caller.get("assignments")[0]["standing"]
+    assert (found["code"], standing["code"], standing["open"]) == (code, code, False)
+    assert Attempt.objects.count() == before
+    assert (0 < int(response.get("Retry-After", 0)) <= 600) == (code == "too soon")
+
+
+def test_the_owner_of_the_token_hands_in_and_nobody_for_somebody_else():
+    here, there = school(), school("Thursday")
+    caller = Caller(here.student)
+    for one, status in ((there, 404), (here, 201)):
+        caller.post(f"assignments/{one.assignment.pk}/attempts", {"answers": RIGHT}, status)
+    assert Caller(here.teacher).post(f"assignments/{here.assignment.pk}/attempts", {"answers": RIGHT}, 403)
+    assert [one.submission.student for one in Attempt.objects.all()] == [here.student]
+
+
+def test_without_its_role_an_account_does_nothing_here_either():
+    here = school()
+    here.student.groups.remove(Group.objects.get(name="Student"))
+    caller = Caller(here.student)
+    for address in ("assignments", "attempts", "threads", f"assignments/{here.assignment.pk}"):
+        assert caller.get(address, 403)["code"] == "not yours"
+    caller.post(f"assignments/{here.assignment.pk}/attempts", {"answers": RIGHT}, 403)
+    assert not Attempt.objects.exists()
+
+
+def test_an_exercise_that_is_gone_is_told_so():
+    here = school(exercise="of-last-year")
+    caller = Caller(here.student)
+    assert "not to be had" in caller.get("assignments")[0]["title"]
+    assert caller.get(f"assignments/{here.assignment.pk}", 404)["code"] == "not found"
+    assert handed(here, status=404)["code"] == "gone"
+
+
+# --- Looking -------------------------------------------------------------------------------------------------------
+
+
+def judged(here: School) -> Attempt:
+    return here.judged(MIXED, real_now())
+
+
+def test_before_the_release_a_student_gets_no_points_and_nothing_of_what_is_hidden():
+    here = school()
+    attempt = judged(here)
+    review.comment(attempt, "Nearly.", by=here.teacher, now=real_now())
+    found = Caller(here.student).get(f"attempts/{attempt.receipt}")
+    assert (found["state"], found["points"], found["comment"], found["changes"]) == ("done", None, None, [])
+    shown, later, hidden = found["checks"]
+    assert (shown["outcome"], shown["points"]) == ("passed", None)
+    assert shown["evidence"]["text"] == "the evening of open"
+    assert (later["outcome"], later["evidence"], later["withheld"]) == (None, None, "shown after the deadline")
+    assert (hidden["outcome"], hidden["title"]) == (None, "A hidden check")
+    assert "secret" not in json.dumps(found)
+    assert "Nearly" not in json.dumps(found)
+
+
+def test_with_the_release_they_come_and_of_a_hidden_check_never_what_it_ran():
+    here = school()
+    attempt = judged(here)
+    review.override(attempt, "later", 2, "Well argued.", by=here.teacher, now=real_now())
+    review.release(here.assignment, by=here.teacher, now=real_now())
+    found = Caller(here.student).get(f"attempts/{attempt.receipt}")
+    assert (found["points"], found["of"]) == (5, 9)
+    assert [one["points"] for one in found["checks"]] == [3, 2, 0]
+    assert found["checks"][2]["evidence"] is None
+    assert "the evening of secret" not in json.dumps(found)
+    assert {one["why"] for one in found["changes"]} == {"judged", "Well argued."}
+    by_the_teacher = Caller(here.teacher).get(f"attempts/{attempt.receipt}")
+    assert by_the_teacher["checks"][2]["evidence"]["text"] == "the evening of secret"
+
+
+def test_nobody_learns_of_another_s_work_not_even_that_it_is_there():
+    here, there = school(), school("Thursday")
+    attempt = judged(here)
+    thread = threads.open_thread(attempt, "open", "Why?", by=here.student, now=real_now())
+    for stranger in (here.enrolled("neighbour"), there.student, there.teacher, person("lonely")):
+        caller = Caller(stranger)
+        never = caller.get("attempts/00000000-0000-4000-8000-000000000000", 404)
+        for address in (f"attempts/{attempt.receipt}", f"receipts/{attempt.receipt}"):
+            assert caller.get(address, 404) == never
+        caller.get(f"threads/{thread.pk}", 404)
+        caller.post(f"threads/{thread.pk}/posts", {"text": "Me too."}, 404)
+        caller.post(f"threads/{thread.pk}/close", {}, 404)
+        caller.post(f"attempts/{attempt.receipt}/threads", {"check": "open", "text": "Why?"}, 404)
+        assert caller.get("attempts") == caller.get("threads") == []
+
+
+def test_who_has_left_the_class_sees_nothing_of_it_any_more():
+    here = school()
+    attempt = judged(here)
+    caller = Caller(here.student)
+    caller.get(f"attempts/{attempt.receipt}")
+    Enrolment.objects.filter(student=here.student).delete()
+    caller.get(f"attempts/{attempt.receipt}", 404)
+    assert caller.get("assignments") == []
+
+
+def test_long_lists_come_in_pages_at_a_constant_price(django_assert_max_num_queries):
+    here = school()
+    for number in range(3):
+        here.hand_in(real_now(), here.enrolled(f"student {number}"))
+    caller = Caller(here.teacher)
+    caller.get("attempts")
+    with django_assert_max_num_queries(9):
+        assert len(caller.get("attempts")) == 3
+    assert len(caller.get("attempts", skip=2)) == 1
+    assert caller.get("attempts", 422, skip=-1)["problems"].keys() == {"skip"}
+    assert caller.get("attempts", 422, assignment=2**70)["problems"].keys() == {"assignment"}
+
+
+# --- Second looks --------------------------------------------------------------------------------------------------
+
+
+def test_a_second_look_is_asked_for_answered_closed_and_opened_again():
+    here = school()
+    attempt = judged(here)
+    student, teacher = Caller(here.student), Caller(here.teacher)
+    made = student.post(f"attempts/{attempt.receipt}/threads", {"check": "open", "text": "Why?"})
+    address = f"threads/{made['id']}"
+    answered = teacher.post(f"{address}/posts", {"text": "Because."})
+    assert [post["text"] for post in answered["posts"]] == ["Why?", "Because."]
+    assert student.post(f"{address}/close", {}, 403)["code"] == "not yours"
+    assert not teacher.post(f"{address}/close", {}, 200)["open"]
+    assert (student.get("threads", open="true"), len(student.get("threads", open="false"))) == ([], 1)
+    assert student.post(f"{address}/posts", {"text": "But why?"})["open"]
+    assert student.get(address)["posts"][2]["by"] == here.student.username
+
+
+def test_a_second_look_that_makes_no_sense_is_refused_with_a_sentence():
+    here = school()
+    address = f"attempts/{judged(here).receipt}/threads"
+    caller = Caller(here.student)
+    assert caller.post(address, {"check": "open", "text": "  "}, 422)["code"] == "not a post"
+    assert caller.post(address, {"check": "secret", "text": "Why?"}, 422)["code"] == "not a post"
+    assert caller.post(address, {"check": "open", "text": 7}, 422)["problems"].keys() == {"text"}
+    assert caller.post(address, {"check": "open", "text": "\ud800"}, 422)["problems"].keys() == {"text"}
+    assert not sight.threads(here.teacher).exists()
+
+
+# --- Whatever comes ------------------------------------------------------------------------------------------------
+
+BODIES = [
+    ("", "application/json", 422),
+    ("{", "application/json", 400),
+    ('{"answers": NaN}', "application/json", 400),
+    ("[" * 100_000, "application/json", 400),
+    ('{"answers": ' + "9" * 5000 + "}", "application/json", 400),
+    (b"\xff\xfe{}", "application/json", 400),
+    ("[]", "application/json", 422),
+    ("null", "application/json", 422),
+    ('"text"', "application/json", 422),
+    ("x" * 3_000_000, "application/json", 413),
+    ("x" * (LONGEST + 1), "application/json", 413),
+    ("answers=1", "application/x-www-form-urlencoded", 415),
+    ("{}", "text/plain", 415),
+    ("--x\r\n\r\n--x--", "multipart/form-data; boundary=x", 415),
+    ("{}", "", 415),
+]
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "status"), BODIES, ids=[f"{kind[:12]} {str(body)[:12]}" for body, kind, _ in BODIES]
+)
+def test_a_body_that_is_none_gets_a_sentence(body, kind, status):
+    here = school()
+    Caller(here.student).post(f"assignments/{here.assignment.pk}/attempts", body, status, kind)
+    assert not Attempt.objects.exists()
+
+
+def test_a_length_that_is_none_is_refused():
+    here = school()
+    caller = Caller(here.student)
+    for length in ("-1", "ten", "9" * 30):
+        response = caller.client.post(
+            f"/api/assignments/{here.assignment.pk}/attempts",
+            {"answers": RIGHT},
+            content_type="application/json",
+            CONTENT_LENGTH=length,
+        )
+        assert told(response, 413)["code"] == "too long"
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("", "nothing", "assignments/x", "assignments/0", f"assignments/{2**80}", "attempts/x"),
+        *("attempts/0000", "receipts/%F0%9F", f"threads/{2**80}", "threads/-1", "docs"),
+    ],
+)
+def test_an_address_that_is_none_gets_a_sentence_too(address):
+    assert Caller(school().student).get(address, 404)["code"] == "not found"
+
+
+def test_without_a_token_that_stands_there_is_nothing_and_a_session_is_no_token():
+    here = school()
+    token, secret = tokens.make(here.student, "old", now=real_now())
+    tokens.revoke(token, by=here.student, now=real_now())
+    live = Caller(here.student).secret
+    session = Client()
+    session.force_login(here.student)
+    shown = ["", "Bearer", "Bearer x", f"Bearer {secret}", f"Basic {live}", live, f"Bearer {live} x", "Bearer \xff"]
+    for header in shown:
+        response = session.get("/api/assignments", headers={"authorization": header} if header else {})
+        assert told(response, 401)["code"] == "no token"
+        assert response["WWW-Authenticate"] == "Bearer"
+    response = session.post(
+        f"/api/assignments/{here.assignment.pk}/attempts", {"answers": RIGHT}, content_type="application/json"
+    )
+    assert told(response, 401)
+    assert not Attempt.objects.exists()
+
+
+def test_a_token_of_somebody_who_was_put_out_does_nothing():
+    here = school()
+    caller = Caller(here.student)
+    caller.get("assignments")
+    User.objects.filter(pk=here.student.pk).update(is_active=False)
+    caller.get("assignments", 401)
+    caller.post(f"assignments/{here.assignment.pk}/attempts", {"answers": RIGHT}, 401)
+    assert not Attempt.objects.exists()
+
+
+@pytest.mark.parametrize("debug", [False, True])
+def test_what_breaks_here_is_logged_and_no_caller_reads_a_traceback(monkeypatch, caplog, debug):
+    def breaks(*_: Any, **__: Any) -> None:
+        raise RuntimeError("the secret of the house")
+
+    here = school()
+    caller = Caller(here.student)
+    monkeypatch.setattr(handin, "hand_in", breaks)
+    with override_settings(DEBUG=debug):
+        found = caller.post(f"assignments/{here.assignment.pk}/attempts", {"answers": RIGHT}, 500)
+    assert found["code"] == "broken"
+    assert "secret" not in found["detail"]
+    assert "the secret of the house" in caplog.text
+
+
+def test_its_description_is_served_and_every_address_asks_for_a_token():
+    found = told(Client().get("/api/openapi.json"), 200)
+    operations = [(path, verb) for path, verbs in found["paths"].items() for verb in verbs]
+    assert len(operations) >= 11
+    for path, verb in operations:
+        concrete = path.replace("{number}", "1").replace("{receipt}", "00000000-0000-4000-8000-000000000000")
+        told(Client().generic(verb.upper(), concrete, "{}", content_type="application/json"), 401)
+
+
+def test_judged_results_look_the_same_as_in_the_pages():
+    """One visibility: what the interface tells is what `seen` says, field by field."""
+    here = school()
+    attempt = here.judged(WELL, real_now())
+    for viewer in (here.student, here.teacher):
+        seen = sight.seen(viewer, attempt, real_now())
+        found = Caller(viewer).get(f"attempts/{attempt.receipt}")
+        for name in ("outcome", "sentence", "points", "withheld", "evidence"):
+            assert [one[name] for one in found["checks"]] == [getattr(one, name) for one in seen.checks]
+        assert (found["points"], found["state"]) == (seen.points, seen.state)
