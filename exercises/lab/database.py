@@ -12,6 +12,7 @@ from psycopg.conninfo import make_conninfo
 from exercises.lab.connection import LabConnection
 from exercises.lab.engine.base import DatabaseWrapper
 from exercises.lab.fibre import current
+from exercises.lab.guest import TIDYING, Guest, described
 from exercises.lab.monitor import Lost, Monitor
 
 ENGINE = "exercises.lab.engine"
@@ -35,6 +36,8 @@ class Database:
         self.tidying, self.by_force = tidying, by_force
         self.described = {**described, "ENGINE": ENGINE, "OPTIONS": options}
         self.sessions: dict[str, DatabaseWrapper] = {}
+        self._logins: dict[Guest, dict[str, Any]] = {}  # of guests whose role is ready
+        self.guests: dict[str, dict[str, Any]] = {}  # the logins of those who are here now, by their alias
         self.monitor: Monitor | None = None
 
     @contextmanager
@@ -51,10 +54,32 @@ class Database:
             if not keep:
                 self.close()
 
+    @contextmanager
+    def receiving(self, guest: Guest) -> Iterator[None]:
+        """`connections[guest.alias]` is the guest's meanwhile: of every fibre, and outside them. The role is made
+        once and kept for the next time. Raises NoGuest.
+        """
+        if guest not in self._logins:
+            self._logins[guest] = {**described(guest, self.described), "ENGINE": ENGINE}
+        self.guests[guest.alias] = self._logins[guest]
+        try:
+            yield
+        finally:
+            del self.guests[guest.alias]
+            for name in [name for name in self.sessions if name.rpartition(" ")[2] == guest.alias]:
+                _drop(self.sessions.pop(name))
+
     def session(self, name: str) -> DatabaseWrapper:
-        """Open, and fit to be lent to a fibre of this name; opening is no step of its run."""
+        """Open, and fit to be lent to a fibre of this name, with a guest's beside it where there is one; opening is
+        no step of its run.
+        """
+        if " " not in name:
+            for guest in self.guests:
+                self.session(f"{name} {guest}")
+        alias = name.rpartition(" ")[2]
         if name not in self.sessions:
-            self.sessions[name] = DatabaseWrapper(self.described, DEFAULT_DB_ALIAS)
+            login = self.guests.get(alias, self.described)
+            self.sessions[name] = DatabaseWrapper(login, alias if alias in self.guests else DEFAULT_DB_ALIAS)
         session = self.sessions[name]
         session.monitor = self.monitor  # before it connects, for it may have a backend to spare
         session.ensure_connection()
@@ -72,7 +97,8 @@ class Database:
             connection = session.connection
             lost = connection is None or isinstance(connection.pgconn, Lost)
             fit = not (lost or connection.closed or session.errors_occurred)
-            if not fit or not _rolled_back(connection, self.tidying if connection.played else ""):
+            tidying = TIDYING if name.rpartition(" ")[2] in self.guests else self.tidying
+            if not fit or not _rolled_back(connection, tidying if connection.played else ""):
                 self.lose(name)  # a backend whose client has gone may go on for a while, with all its locks
                 _drop(session)
                 del self.sessions[name]
@@ -95,6 +121,7 @@ class Database:
         for session in self.sessions.values():
             _drop(session)
         self.sessions.clear()
+        self._logins.clear()
         if self.monitor is not None:
             self.monitor.close()
             self.monitor = None

@@ -100,10 +100,13 @@ class Monitor:
             self._terminate(link.backend_pid)
             link.finish()
 
-    def spare(self, but: Collection[int]) -> PGconn | None:
-        """A backend for a new session, but none of these: one that lost its session gets another backend, as live."""
+    def spare(self, but: Collection[int], user: str) -> PGconn | None:
+        """A backend for a new session of this user (none named: ours), but none of these: one that lost its session
+        gets another backend, as live. A guest never gets one that was logged in as anybody else.
+        """
+        wanted = (user or self._connection.info.user).encode()
         for link in self._spare:
-            if link.backend_pid not in but:
+            if link.backend_pid not in but and link.user == wanted:
                 self._spare.remove(link)
                 return link
         return None

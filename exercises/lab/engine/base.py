@@ -38,7 +38,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         self.had: set[int] = set()  # backends, of which none comes back to it in this run
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
-        spare = self.monitor.spare(self.had) if self.monitor else None
+        spare = self.monitor.spare(self.had, conn_params.get("user", "")) if self.monitor else None
         connection = super().get_new_connection({**conn_params, "spare": spare})
         connection.monitor = self.monitor
         self.had.add(connection.pgconn.backend_pid)
