@@ -21,7 +21,7 @@ from grading.sight import demand_teaches
 
 SHORTEST = 25  # tokens' characters in a row that count as the same; shorter ones are everybody's
 LONGEST = 8000  # characters of one program that are compared: its beginning
-MOST = 200  # students whose programs are compared: two by two that is 19,900 times
+MOST = 120  # students whose programs are compared: two by two that is 7,140 times
 FROM = 50  # per cent of either program that the other has too: below it nothing is told
 TOLD = 100  # pairs, the most alike first
 
@@ -51,7 +51,9 @@ class Program:
 
 
 def likeness(assignment: Assignment, *, by: Any) -> list[Pair]:
-    """Raises NotYours. Costs a second for a class of fifty with a page of code each; bounded by what is above."""
+    """Raises NotYours. A class of fifty with a page of code each takes a second; the most that is
+    compared, a quarter of a minute.
+    """
     demand_teaches(by, assignment.of)
     try:
         found = exercise(assignment.exercise)
