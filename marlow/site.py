@@ -14,10 +14,11 @@ if TYPE_CHECKING:
 def own_pages() -> list["Page"]:
     """The rooms' own pages. Imported late: the site exists before any model does."""
     from exercises.admin import locks
+    from grading.admin import tokens
     from shop.admin import shelf
     from sweeper.admin import evening
 
-    return [*shelf.PAGES, *evening.PAGES, *locks.PAGES]
+    return [*shelf.PAGES, *evening.PAGES, *locks.PAGES, *tokens.PAGES]
 
 
 class MarlowAdminSite(admin.AdminSite):

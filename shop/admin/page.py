@@ -13,18 +13,21 @@ from django.template.response import TemplateResponse
 
 @dataclass(frozen=True)
 class Page:
-    """A view under /admin/, its URL's name (`admin:` before it), and what a person must be allowed to see."""
+    """A view under /admin/, its URL's name (`admin:` before it), and what a person must be allowed to see. `methods`:
+    with POST among them where something is done there.
+    """
 
     route: str
     name: str
     title: str
     needs: tuple[str, ...]
     view: Callable[..., HttpResponse]
+    methods: tuple[str, ...] = ("GET", "HEAD")
     do_not_call_in_templates: ClassVar[bool] = True
 
     def __call__(self, request: HttpRequest, **kwargs: Any) -> HttpResponse:
-        """The page, for GET and for those who may. Raises PermissionDenied otherwise."""
-        if not self.open_to(request) or request.method not in ("GET", "HEAD"):
+        """The page, for its methods and for those who may. Raises PermissionDenied otherwise."""
+        if not self.open_to(request) or request.method not in self.methods:
             raise PermissionDenied
         return self.view(request, **kwargs)
 
