@@ -127,7 +127,7 @@ class Floor:
         from shop.models import Order
 
         pending = Order.objects.filter(status=Order.Status.PENDING, created_at__lt=self.corner.START)
-        with self.corner._rows(2):
+        with self.corner.furnished_with(2):
             lists = [self.form.read(permit, pending.order_by("created_at", "id")) for permit in self.permits]
             for order in zip(*lists, strict=True):
                 for permit, row in zip(self.permits, order, strict=True):

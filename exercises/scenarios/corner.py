@@ -80,7 +80,7 @@ class Played:
 
 def play(database: Database, corner: Corner, policy: Policy, faults: Sequence[Fault] = ()) -> Played:
     """Under this policy, with these faults. The database is the laboratory's, lent."""
-    with _rows(corner.orders):
+    with furnished_with(corner.orders):
         scheduler = Scheduler(policy, START)
         servers, journal = Servers(scheduler), Placed(scheduler)
         servers.provider.latency = corner.latency
@@ -153,7 +153,7 @@ _known: dict[str, dict[str, int]] = {}
 
 
 @contextmanager
-def _rows(orders: int) -> Iterator[None]:
+def furnished_with(orders: int) -> Iterator[None]:
     """Rows with the same ids every time: what a step touches is then called the same in every order."""
     if not _laid_out(orders):
         _furnish()
