@@ -37,7 +37,7 @@ where datname = current_database()) from pg_roles where rolname = current_user
 """
 # In: the role. Out: a row where it may do more than log in, belongs to another role, or owns something anywhere.
 MORE = """
-select from pg_roles r where rolname = %s and (rolsuper or rolcreatedb or rolcreaterole or rolreplication
+select true from pg_roles r where rolname = %s and (rolsuper or rolcreatedb or rolcreaterole or rolreplication
 or rolbypassrls or exists (select from pg_auth_members where member = r.oid)
 or exists (select from pg_shdepend where refobjid = r.oid and deptype = 'o'))
 """
@@ -122,7 +122,7 @@ def _make(session: psycopg.Connection[Any], name: str, password: str, *, superus
     # Hashed here: a password in a statement would stand in the server's log.
     secret = session.pgconn.encrypt_password(password.encode(), name.encode(), b"scram-sha-256").decode()
     able = sql.SQL("login nocreatedb nocreaterole connection limit {} password {}").format(SESSIONS, secret)
-    if session.execute("select from pg_roles where rolname = %s", [name]).fetchone():
+    if session.execute("select true from pg_roles where rolname = %s", [name]).fetchone():
         session.execute(sql.SQL("alter role {} {}").format(role, able))
     else:
         never = sql.SQL("nosuperuser noreplication nobypassrls noinherit")
