@@ -4,6 +4,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
+from django.db.models import F
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.cache import add_never_cache_headers
@@ -25,7 +26,7 @@ def tokens_view(request: HttpRequest) -> HttpResponse:
 
 def _page(request: HttpRequest, **more: Any) -> HttpResponse:
     """With what is secret in it, so nothing on the way keeps it."""
-    mine = tokens.own(request.user).order_by("revoked_at", "-made_at")
+    mine = tokens.own(request.user).order_by(F("revoked_at").desc(nulls_first=True), "-made_at")
     answer = render(request, "admin/grading/tokens.html", PAGE.title, tokens=mine, **more)
     add_never_cache_headers(answer)
     return answer

@@ -149,6 +149,7 @@ def list_threads(request: HttpRequest, skip: Skip = 0, open: bool | None = None)
 
 @api.get("/threads/{int:number}", response=shapes.ThreadShape)
 def read_thread(request: HttpRequest, number: int) -> Any:
+    """One of them, with what was said."""
     return told.thread(_thread(_viewer(request, "view_thread"), number))
 
 
@@ -172,4 +173,12 @@ def close(request: HttpRequest, number: int) -> Any:
     """Answered: for an instructor of the class."""
     viewer = _viewer(request, "add_threadpost")
     threads.close(_thread(viewer, number), by=viewer, now=real_now())
+    return told.thread(_thread(viewer, number))
+
+
+@api.post("/threads/{int:number}/reopen", response=shapes.ThreadShape)
+def reopen(request: HttpRequest, number: int) -> Any:
+    """Open again: for an instructor of the class."""
+    viewer = _viewer(request, "add_threadpost")
+    threads.reopen(_thread(viewer, number), by=viewer, now=real_now())
     return told.thread(_thread(viewer, number))

@@ -43,6 +43,9 @@ def test_a_revoked_token_is_told_so_and_opens_nothing(student, page):
     response = student.post(page, {"revoke": token.pk}, follow=True)
     assert "The token my laptop opens nothing any more" in words(response.content.decode())
     assert "Revoke my laptop" not in words(response.content.decode())
+    made(student, page, "another")
+    page_now = words(text(student, page))
+    assert page_now.index("another") < page_now.index("my laptop")  # what stands comes first
     assert tokens.owner_of(secret, real_now()) is None
 
 

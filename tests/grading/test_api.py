@@ -1,22 +1,20 @@
-"""The interface for programs: with a token, what the pages do; and an answer with a sentence to whatever comes."""
+"""The interface for programs: with a token, what the pages do, by the same rules and the same sight."""
 
 import json
 from datetime import timedelta
-from typing import Any
 
 import pytest
-from django.contrib.auth.models import Group, User
-from django.test import Client, override_settings
+from django.contrib.auth.models import Group
+from django.test import override_settings
 
 from exercises.handed.checks import Shown
-from grading import handin, review, sight, threads, tokens
-from grading.api.parser import LONGEST
+from grading import review, sight, threads
 from grading.models import Attempt, Enrolment
 from marlow.clock import real_now
+from tests.grading.caller import WEEK, Caller, handed, school, told
 from tests.grading.school import FAILED, PASSED, RIGHT, WELL, Said, School, person
 
 pytestmark = pytest.mark.django_db
-WEEK = timedelta(days=7)
 MIXED = {
     "open": Said(PASSED, 3, 3),
     "later": Said(FAILED, 1, 2, Shown.AFTERWARDS),
@@ -28,42 +26,6 @@ MIXED = {
 def _plain_http():
     with override_settings(SECURE_SSL_REDIRECT=False):
         yield
-
-
-def school(name: str = "Wednesday", **rules: Any) -> School:
-    """Open just now, for the interface lives on the real clock."""
-    now = real_now()
-    return School(name, {"opens_at": now - WEEK, "due_at": now + WEEK, **rules})
-
-
-class Caller:
-    """A program with this person's token."""
-
-    def __init__(self, owner: User) -> None:
-        _, self.secret = tokens.make(owner, "test", now=real_now())
-        self.client = Client(enforce_csrf_checks=True, headers={"authorization": f"Bearer {self.secret}"})
-
-    def get(self, address: str, status: int = 200, **asked: Any) -> Any:
-        return told(self.client.get(f"/api/{address}", asked), status)
-
-    def post(self, address: str, body: Any = None, status: int = 201, kind: str = "application/json") -> Any:
-        raw = body if isinstance(body, str | bytes) else json.dumps(body)
-        return told(self.client.post(f"/api/{address}", raw, content_type=kind), status)
-
-
-def told(response: Any, status: int) -> Any:
-    assert response.status_code == status, response.content
-    assert response["Content-Type"].startswith("application/json")
-    found = response.json()
-    if status >= 400:
-        assert set(found) <= {"code", "detail", "problems"}
-        assert "Traceback" not in response.content.decode()
-        assert found["detail"].endswith(".")
-    return found
-
-
-def handed(one: School, body: Any = None, status: int = 201) -> Any:
-    return Caller(one.student).post(f"assignments/{one.assignment.pk}/attempts", body or {"answers": RIGHT}, status)
 
 
 # --- Handing in ----------------------------------------------------------------------------------------------------
@@ -249,6 +211,9 @@ def test_a_second_look_is_asked_for_answered_closed_and_opened_again():
     assert [post["text"] for post in answered["posts"]] == ["Why?", "Because."]
     assert student.post(f"{address}/close", {}, 403)["code"] == "not yours"
     assert not teacher.post(f"{address}/close", {}, 200)["open"]
+    assert student.post(f"{address}/reopen", {}, 403)["code"] == "not yours"
+    assert teacher.post(f"{address}/reopen", None, 200)["open"]
+    teacher.post(f"{address}/close", {}, 200)
     assert (student.get("threads", open="true"), len(student.get("threads", open="false"))) == ([], 1)
     assert student.post(f"{address}/posts", {"text": "But why?"})["open"]
     assert student.get(address)["posts"][2]["by"] == here.student.username
@@ -263,113 +228,6 @@ def test_a_second_look_that_makes_no_sense_is_refused_with_a_sentence():
     assert caller.post(address, {"check": "open", "text": 7}, 422)["problems"].keys() == {"text"}
     assert caller.post(address, {"check": "open", "text": "\ud800"}, 422)["problems"].keys() == {"text"}
     assert not sight.threads(here.teacher).exists()
-
-
-# --- Whatever comes ------------------------------------------------------------------------------------------------
-
-BODIES = [
-    ("", "application/json", 422),
-    ("{", "application/json", 400),
-    ('{"answers": NaN}', "application/json", 400),
-    ("[" * 100_000, "application/json", 400),
-    ('{"answers": ' + "9" * 5000 + "}", "application/json", 400),
-    (b"\xff\xfe{}", "application/json", 400),
-    ("[]", "application/json", 422),
-    ("null", "application/json", 422),
-    ('"text"', "application/json", 422),
-    ("x" * 3_000_000, "application/json", 413),
-    ("x" * (LONGEST + 1), "application/json", 413),
-    ("answers=1", "application/x-www-form-urlencoded", 415),
-    ("{}", "text/plain", 415),
-    ("--x\r\n\r\n--x--", "multipart/form-data; boundary=x", 415),
-    ("{}", "", 415),
-]
-
-
-@pytest.mark.parametrize(
-    ("body", "kind", "status"), BODIES, ids=[f"{kind[:12]} {str(body)[:12]}" for body, kind, _ in BODIES]
-)
-def test_a_body_that_is_none_gets_a_sentence(body, kind, status):
-    here = school()
-    Caller(here.student).post(f"assignments/{here.assignment.pk}/attempts", body, status, kind)
-    assert not Attempt.objects.exists()
-
-
-def test_a_length_that_is_none_is_refused():
-    here = school()
-    caller = Caller(here.student)
-    for length in ("-1", "ten", "9" * 30):
-        response = caller.client.post(
-            f"/api/assignments/{here.assignment.pk}/attempts",
-            {"answers": RIGHT},
-            content_type="application/json",
-            CONTENT_LENGTH=length,
-        )
-        assert told(response, 413)["code"] == "too long"
-
-
-@pytest.mark.parametrize(
-    "address",
-    [
-        *("", "nothing", "assignments/x", "assignments/0", f"assignments/{2**80}", "attempts/x"),
-        *("attempts/0000", "receipts/%F0%9F", f"threads/{2**80}", "threads/-1", "docs"),
-    ],
-)
-def test_an_address_that_is_none_gets_a_sentence_too(address):
-    assert Caller(school().student).get(address, 404)["code"] == "not found"
-
-
-def test_without_a_token_that_stands_there_is_nothing_and_a_session_is_no_token():
-    here = school()
-    token, secret = tokens.make(here.student, "old", now=real_now())
-    tokens.revoke(token, by=here.student, now=real_now())
-    live = Caller(here.student).secret
-    session = Client()
-    session.force_login(here.student)
-    shown = ["", "Bearer", "Bearer x", f"Bearer {secret}", f"Basic {live}", live, f"Bearer {live} x", "Bearer \xff"]
-    for header in shown:
-        response = session.get("/api/assignments", headers={"authorization": header} if header else {})
-        assert told(response, 401)["code"] == "no token"
-        assert response["WWW-Authenticate"] == "Bearer"
-    response = session.post(
-        f"/api/assignments/{here.assignment.pk}/attempts", {"answers": RIGHT}, content_type="application/json"
-    )
-    assert told(response, 401)
-    assert not Attempt.objects.exists()
-
-
-def test_a_token_of_somebody_who_was_put_out_does_nothing():
-    here = school()
-    caller = Caller(here.student)
-    caller.get("assignments")
-    User.objects.filter(pk=here.student.pk).update(is_active=False)
-    caller.get("assignments", 401)
-    caller.post(f"assignments/{here.assignment.pk}/attempts", {"answers": RIGHT}, 401)
-    assert not Attempt.objects.exists()
-
-
-@pytest.mark.parametrize("debug", [False, True])
-def test_what_breaks_here_is_logged_and_no_caller_reads_a_traceback(monkeypatch, caplog, debug):
-    def breaks(*_: Any, **__: Any) -> None:
-        raise RuntimeError("the secret of the house")
-
-    here = school()
-    caller = Caller(here.student)
-    monkeypatch.setattr(handin, "hand_in", breaks)
-    with override_settings(DEBUG=debug):
-        found = caller.post(f"assignments/{here.assignment.pk}/attempts", {"answers": RIGHT}, 500)
-    assert found["code"] == "broken"
-    assert "secret" not in found["detail"]
-    assert "the secret of the house" in caplog.text
-
-
-def test_its_description_is_served_and_every_address_asks_for_a_token():
-    found = told(Client().get("/api/openapi.json"), 200)
-    operations = [(path, verb) for path, verbs in found["paths"].items() for verb in verbs]
-    assert len(operations) >= 11
-    for path, verb in operations:
-        concrete = path.replace("{number}", "1").replace("{receipt}", "00000000-0000-4000-8000-000000000000")
-        told(Client().generic(verb.upper(), concrete, "{}", content_type="application/json"), 401)
 
 
 def test_judged_results_look_the_same_as_in_the_pages():
