@@ -20,7 +20,7 @@ class Code:
 class Part(BaseModel):
     """One thing of several that an answer lists. Nothing is taken that was not asked for, and nothing is altered."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)  # JSON has no NaN
 
 
 class Answers(Part):
