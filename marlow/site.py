@@ -28,6 +28,9 @@ class MarlowAdminSite(admin.AdminSite):
     site_url = None
     enable_nav_sidebar = True
 
+    def own_pages(self) -> list["Page"]:
+        return own_pages()
+
     def get_urls(self) -> list[URLResolver | URLPattern]:
         ours = [path(page.route, self.admin_view(page), name=page.name) for page in own_pages()]
         return [*ours, *super().get_urls()]
