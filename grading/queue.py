@@ -12,9 +12,10 @@ import logging
 import uuid
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Any
 
-from celery import current_app
+from celery import Celery
 from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import F, Q
@@ -25,6 +26,8 @@ from grading.models import Attempt, CheckResult, Judging, Regrade, State
 
 log = logging.getLogger(__name__)
 QUEUE, TASK = "grading", "grading.judge"
+AT_ONCE = 1.0  # real seconds that a nudge may take to reach its broker
+STALE = 60.0  # real seconds after which a nudge that nobody took is worth nothing
 FIRST_DELAY = 5.0  # real seconds before a second try; each further one waits twice as long
 NOT_DROPPED = Q(regrade=None) | Q(regrade__dropped_at=None)
 
@@ -34,16 +37,37 @@ def ask(attempt: Attempt, now: datetime, regrade: Regrade | None = None) -> Judg
     judging = Judging.objects.create(
         attempt=attempt, regrade=regrade, counts=regrade is None, asked_at=now, not_before=now
     )
-    transaction.on_commit(nudge)
+    _nudge_after_commit()
     return judging
 
 
 def nudge() -> None:
     """Wake a worker. A broker that is down loses nothing: the workers look for themselves every few seconds."""
     try:
-        current_app.send_task(TASK, queue=QUEUE, retry=False, ignore_result=True)
+        _sender(settings.CELERY_BROKER_URL).send_task(
+            TASK, queue=QUEUE, retry=False, ignore_result=True, expires=STALE
+        )
     except Exception as away:
         log.warning("No worker could be nudged (%s): it will be judged when one looks.", type(away).__name__)
+
+
+def _nudge_after_commit() -> None:
+    """Once, however much one transaction asks for."""
+    if not any(waiting[1] is nudge for waiting in connection.run_on_commit):
+        transaction.on_commit(nudge)
+
+
+@cache
+def _sender(broker: str) -> Celery:
+    """An app that only sends: of no box, so that neither the web nor a command has to be one."""
+    app = Celery("grading", broker=broker, set_as_current=False)
+    app.conf.broker_transport_options = {
+        "socket_connect_timeout": AT_ONCE,
+        "socket_timeout": AT_ONCE,
+        "retry_on_timeout": False,
+        "max_retries": 0,
+    }
+    return app
 
 
 def position(judging: Judging) -> int | None:
@@ -97,6 +121,11 @@ def claim(box: str, now: datetime) -> Judging | None:
         return Judging.objects.select_related("attempt__submission__assignment").get(pk=row[0])
 
 
+def last_try(judging: Judging) -> bool:
+    """Whether it is parked if the judge fails this time too."""
+    return bool(judging.tries >= settings.GRADING_TRIES)
+
+
 def renew(judging: Judging, now: datetime, doing: str | None = None) -> bool:
     """A longer lease, and what is being done just now. False: it is somebody else's by now, so stop."""
     words = {} if doing is None else {"doing": doing[:120]}
@@ -113,7 +142,7 @@ def finish(
     """
     told = list(results)
     open_ = [check.title for check, result in told if result.outcome is Outcome.UNDECIDED]
-    if open_ and judging.tries < settings.GRADING_TRIES:
+    if open_ and not last_try(judging):
         why = "; ".join(f"{check.title}: {result.sentence}" for check, result in told if check.title in open_)
         return give_back(judging, why, now)
     with transaction.atomic():
@@ -163,13 +192,13 @@ def unpark(judging: Judging, now: datetime) -> bool:
         Judging.objects.filter(pk=held.pk).update(state=State.WAITING, tries=0, not_before=now, failed="")
         if held.counts:
             Attempt.objects.filter(pk=held.attempt_id).update(costs=True)
-        transaction.on_commit(nudge)
+        _nudge_after_commit()
     return True
 
 
 def _back(held: Judging, why: str, now: datetime) -> bool:
     """Of a row that is locked."""
-    last = held.tries >= settings.GRADING_TRIES
+    last = last_try(held)
     if last:
         _costs_nothing(held)
     wait = timedelta(seconds=FIRST_DELAY * 2 ** (held.tries - 1))

@@ -133,6 +133,9 @@ LOCK_SERVERS = ("LOCK_REDLOCK_URLS", "LOCK_ETCD_URLS", "LOCK_ZOOKEEPER_HOSTS")
 SERVERS = ("DATABASE_URL", "CELERY_BROKER_URL", "LOCK_REDIS_URL", *LOCK_SERVERS)
 GIVEN_SERVERS = {name: env.str(name) for name in SERVERS if name in env.ENVIRON}
 
+# What any program needs to run here, and nothing of ours: for a process that is to know no secret.
+ANY_PROGRAM = {name: os.environ[name] for name in ("PATH", "HOME", "TMPDIR", "LANG", "LC_ALL") if name in os.environ}
+
 
 def environment_for(**extra: str) -> dict[str, str]:
     """This process's environment and these variables: what a child process is started with."""
