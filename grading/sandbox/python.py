@@ -1,13 +1,235 @@
-"""A student's Python in bubblewrap: one port call a message, and everything that decides stays out here."""
+"""A student's Python in bubblewrap: one port call a message, and everything that decides stays out here.
 
-from collections.abc import Iterator
+A program has lanes: sandboxes in which the source has been read, each with room for one copy at a time. A copy is
+forked there in about a millisecond, and its lane serves the next one when it has ended. A lane that misbehaves is
+killed whole and another takes its place.
+"""
+
+import os
+import select
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
-from exercises.handed.checks import CouldNotDecide, Program
+from exercises.handed.checks import CouldNotDecide, Json, Port, Program, Talk, TheirsFailed
+from grading.sandbox.bubblewrap import Bubblewrap
+from grading.sandbox.cgroup import Cgroup, cgroup
+from grading.sandbox.limits import Limits
+from grading.sandbox.message import GARBLED, as_line, parse, what_it_raised
+from marlow.clock import monotonic
+
+CPU, KILL = 24, 9  # signals
+LETTING_GO = 1.0  # real seconds that a copy has to end when it is told to
+OVER = {
+    "cpu": "Your program used up its {cpu} s of CPU time: look for a loop that never ends.",
+    "memory": "Your program used up its {memory} MiB of memory.",
+    "killed": "Your program was killed: it used up its CPU time or its memory.",
+    "ended": "Your program ended in the middle of a call: it must return or raise.",
+    "talks": "Your program said more than {message} bytes in one message.",
+    "asks": "Your program asked more than {questions} questions in one call: look for a loop that never ends.",
+}
 
 
 @contextmanager
-def sandboxed(source: str, name: str) -> Iterator[Program]:
+def sandboxed(source: str, name: str, limits: Limits | None = None) -> Iterator[Program]:
     """The class of this name in this source. Raises TheirsFailed, CouldNotDecide."""
-    raise CouldNotDecide("There is no sandbox yet.")
-    yield  # type: ignore[unreachable]
+    program = Sandboxed(source, name, limits or Limits())
+    try:
+        program.give_back(program.lane())  # what can't be read is found out before anything is explored
+        yield program
+    finally:
+        program.close()
+
+
+class Sandboxed:
+    """A Program, with the lanes that wait for work."""
+
+    def __init__(self, source: str, name: str, limits: Limits) -> None:
+        self.source, self.name, self.limits = source, name, limits
+        self.bound = cgroup(limits)
+        self._idle: list[Lane] = []
+        self._all: list[Lane] = []
+
+    @contextmanager
+    def start(self) -> Iterator[Talk]:
+        """Raises TheirsFailed, CouldNotDecide."""
+        lane = self.lane()
+        try:
+            lane.start()
+            yield lane
+        finally:
+            self.give_back(lane)
+
+    def lane(self) -> "Lane":
+        if self._idle:
+            return self._idle.pop()
+        if len(self._all) >= self.limits.lanes:
+            raise CouldNotDecide(f"More than {self.limits.lanes} copies of one program at once are not to be had.")
+        lane = Lane(self.source, self.name, self.limits, self.bound)
+        self._all.append(lane)
+        return lane
+
+    def give_back(self, lane: "Lane") -> None:
+        if lane.let_go():
+            self._idle.append(lane)
+            return
+        lane.close()
+        self._all.remove(lane)
+
+    def close(self) -> None:
+        for lane in self._all:
+            lane.close()
+        self._all.clear()
+        self._idle.clear()
+        self.bound.close()
+
+
+class Lane:
+    """One sandbox and the talk with the copy in it."""
+
+    def __init__(self, source: str, name: str, limits: Limits, bound: Cgroup) -> None:
+        self.limits, self.bound = limits, bound
+        self._rest = b""
+        self._running = False  # a copy is in there
+        self._broken = False
+        self._waited = 0.0
+        self._killed = bound.out_of_memory()
+        self.wrap = Bubblewrap(limits, bound)
+        try:
+            self._hello()
+            self._send({"source": source, "name": name, "processes": limits.processes})
+            kind, message = self._hear("read", "missing", "raised")
+            if kind == "missing":
+                raise TheirsFailed(f"There is no class {name} in your program: name it so.")
+            if kind == "raised":
+                raise TheirsFailed(what_it_raised(message))
+        except BaseException:
+            self.close()
+            raise
+
+    def start(self) -> None:
+        """A new instance."""
+        self._waited = 0.0
+        self._send({"start": True})
+        self._running = True
+        kind, message = self._hear("ready", "raised")
+        if kind == "raised":
+            raise TheirsFailed(what_it_raised(message))
+
+    def call(self, name: str, arguments: Sequence[Json], port: Port) -> Json:
+        """As `Talk` has it. Whatever breaks off a call breaks the lane: nobody knows what comes next in its pipe."""
+        try:
+            return self._call(name, arguments, port)
+        except BaseException:
+            self._broken = True
+            raise
+
+    def _call(self, name: str, arguments: Sequence[Json], port: Port) -> Json:
+        self._waited = 0.0
+        self._send({"call": name, "arguments": list(arguments)})
+        for _ in range(self.limits.questions + 1):
+            kind, message = self._hear("answer", "raised", "ask")
+            if kind == "answer":
+                return message["answer"]
+            if kind == "raised":
+                raise TheirsFailed(what_it_raised(message))
+            if not isinstance(message["ask"], str) or not isinstance(message["arguments"], list):
+                raise TheirsFailed(GARBLED)
+            self._send({"said": port(message["ask"], message["arguments"])})
+        raise self._over("asks")
+
+    def let_go(self) -> bool:
+        """Whether this lane can serve another copy: the one in it has ended, by itself or by being told to."""
+        if not self._running:
+            return not self._broken
+        if self._broken:
+            return False
+        self._waited = self.limits.wall - LETTING_GO
+        try:
+            self._send({"end": True})
+            self._hear("ended")
+        except (TheirsFailed, CouldNotDecide):
+            return False
+        self._running = False
+        return True
+
+    def close(self) -> None:
+        self.wrap.close()
+
+    def _hello(self) -> None:
+        """Nothing of theirs has been read yet: whatever goes wrong up to here is the judge's failure."""
+        try:
+            self._hear("hello")
+        except TheirsFailed as not_theirs:
+            raise self.wrap.did_not_start() from not_theirs
+
+    def _send(self, message: dict[str, Any]) -> None:
+        line = memoryview(as_line(message))
+        while line:
+            try:
+                _, ready, _ = select.select([], [self.wrap.write], [], self.limits.wall)
+                if not ready:
+                    raise self._too_slow()
+                line = line[os.write(self.wrap.write, line[: select.PIPE_BUF]) :]
+            except BrokenPipeError:
+                raise self._gone() from None
+
+    def _hear(self, *kinds: str) -> tuple[str, dict[str, Any]]:
+        """The next message, which is one of these kinds. Raises TheirsFailed, CouldNotDecide."""
+        while b"\n" not in self._rest:
+            if len(self._rest) > self.limits.message:
+                raise self._over("talks")
+            self._rest += self._more()
+        line, _, self._rest = self._rest.partition(b"\n")
+        if len(line) > self.limits.message:
+            raise self._over("talks")
+        kind, message = parse(line, self.limits)
+        if kind == "ended" and kind not in kinds:
+            self._running = False  # the copy is gone and its lane is not
+            raise self._by_signal(message["ended"])
+        if kind not in kinds:
+            raise TheirsFailed(GARBLED)
+        return kind, message
+
+    def _more(self) -> bytes:
+        began = monotonic()
+        ready, _, _ = select.select([self.wrap.read], [], [], max(0.0, self.limits.wall - self._waited))
+        self._waited += monotonic() - began
+        if not ready:
+            raise self._too_slow()
+        more = os.read(self.wrap.read, 65536)
+        if not more:
+            raise self._gone()
+        return more
+
+    def _too_slow(self) -> CouldNotDecide:
+        self._broken = True
+        self.wrap.end()
+        return CouldNotDecide(
+            f"Your program was stopped: one call kept the judge waiting for {self.limits.wall:g} s of the clock. "
+            "It may sleep, or the machine was busy."
+        )
+
+    def _gone(self) -> Exception:
+        """Everything in the sandbox has ended: by their doing, if bubblewrap says with which status."""
+        self._broken = True
+        code = self.wrap.exit_code()
+        return self.wrap.did_not_start() if code is None else self._by_signal(128 - code if code > 128 else code)
+
+    def _by_signal(self, status: object) -> Exception:
+        """`status`: negative for a signal."""
+        self._broken = True
+        killed = self.bound.out_of_memory()
+        if killed > self._killed:
+            self._killed = killed
+            return self._over("memory")
+        return self._over({-CPU: "cpu", -KILL: "killed"}.get(status, "ended") if isinstance(status, int) else "ended")
+
+    def _over(self, what: str) -> TheirsFailed:
+        self._broken = True
+        limits = self.limits
+        return TheirsFailed(
+            OVER[what].format(
+                cpu=limits.cpu, memory=limits.total // 1024**2, message=limits.message, questions=limits.questions
+            )
+        )

@@ -1,0 +1,135 @@
+# Runs inside the sandbox, under the system's Python, with the standard library alone. What it is told and what it
+# says are JSON, a line each. It reads the source once; every copy of itself that it forks is one instance of their
+# class. Nothing here is trusted by the other side: their code can do to this process whatever it likes.
+import json
+import os
+import random
+import resource
+import sys
+from typing import Any
+
+TOLD, SAID = os.dup(0), os.dup(1)
+LONGEST = 200  # characters of what an exception says
+SOURCE = "<answer>"
+
+
+def silence() -> None:
+    """Nothing that is printed goes anywhere, and nothing is read by accident."""
+    nowhere = os.open("/dev/null", os.O_RDWR)
+    for number in (0, 1, 2):
+        os.dup2(nowhere, number)
+    os.close(nowhere)
+
+
+class Lines:
+    """Byte by byte from a buffer of its own: what one copy has not read yet belongs to the next."""
+
+    def __init__(self) -> None:
+        self.rest = b""
+
+    def read(self) -> Any:
+        while b"\n" not in self.rest:
+            more = os.read(TOLD, 65536)
+            if not more:
+                os._exit(0)
+            self.rest += more
+        line, _, self.rest = self.rest.partition(b"\n")
+        return json.loads(line)
+
+
+LINES = Lines()
+
+
+def say(message: dict[str, Any]) -> None:
+    text = json.dumps(message, allow_nan=False).encode() + b"\n"
+    while text:
+        text = text[os.write(SAID, text) :]
+
+
+class Port:
+    """What their class is made with: every method is one question to the other side, and its return is the answer."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+
+        def ask(*arguments: Any) -> Any:
+            say({"ask": name, "arguments": list(arguments)})
+            told = LINES.read()
+            if "end" in told:
+                os._exit(0)
+            return told["said"]
+
+        return ask
+
+
+def raised(error: BaseException) -> dict[str, Any]:
+    """Its type, its words and the last of their lines that it came through."""
+    line, trace = None, error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == SOURCE:
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    if isinstance(error, SyntaxError) and error.filename == SOURCE:
+        line = error.lineno
+    try:
+        words = str(error)[:LONGEST].encode("ascii", "backslashreplace").decode().replace("\0", " ")
+    except BaseException:
+        words = ""
+    return {"raised": type(error).__name__[:LONGEST], "words": words, "line": line}
+
+
+def copy(made: Any) -> None:
+    """One instance and its calls, until the other side has had enough."""
+    random.seed(0)
+    try:
+        instance = made(Port())
+    except BaseException as error:
+        say(raised(error))
+        return
+    say({"ready": True})
+    while True:
+        told = LINES.read()
+        if "end" in told:
+            return
+        try:
+            answer = {"answer": getattr(instance, told["call"])(*told["arguments"])}
+            json.dumps(answer, allow_nan=False)
+        except BaseException as error:
+            answer = raised(error)
+        say(answer)
+
+
+def main() -> None:
+    silence()
+    sys.path[:] = [path for path in sys.path if path]
+    say({"hello": True})
+    told = LINES.read()
+    # This process, init and one copy: their code can neither fork nor start a thread in a copy.
+    resource.setrlimit(resource.RLIMIT_NPROC, (told["processes"], told["processes"]))
+    names = {"__name__": "answer", "__builtins__": __builtins__}
+    try:
+        exec(compile(told["source"], SOURCE, "exec"), names)  # noqa: S102  that is what all of this is for
+        made = names[told["name"]]
+    except KeyError:
+        say({"missing": True})
+        return
+    except BaseException as error:
+        say(raised(error))
+        return
+    say({"read": True})
+    while True:
+        told = LINES.read()
+        if "start" not in told:
+            continue
+        one = os.fork()
+        if one == 0:
+            try:
+                copy(made)
+            finally:
+                os._exit(0)
+        _, status = os.waitpid(one, 0)
+        say({"ended": os.waitstatus_to_exitcode(status)})
+
+
+main()

@@ -1,0 +1,23 @@
+"""How much a student's program may use."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Limits:
+    """`cpu`: seconds of each process; `wall`: real seconds that one call may keep the judge waiting; `memory`: bytes
+    of address space of a process, `total`: of memory of all of them, where a cgroup can be written; `processes`: in
+    one lane; `questions`: of one call; `message`: bytes; `deep`: levels of nesting; `lanes`: copies at once.
+    """
+
+    cpu: int = 2
+    wall: float = 20.0
+    altogether: float = 240.0
+    memory: int = 256 * 1024**2
+    total: int = 256 * 1024**2
+    processes: int = 3
+    questions: int = 1_000
+    message: int = 64 * 1024
+    deep: int = 20
+    lanes: int = 16
+    starts: int = 400
