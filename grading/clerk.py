@@ -57,13 +57,19 @@ class Clerk:
         """Judge what waits, one after another, until nothing is left or the turn is over. Returns how many."""
         queue.reclaim(real_now())
         began, done = monotonic(), 0
-        while self.opened() and (judging := queue.claim(self.box, real_now())) is not None:
+        while (judging := self._next()) is not None:
             self.judge(judging)
             done += 1
             if monotonic() - began >= turn:
                 queue.nudge()  # what is left is for whoever is free
                 break
         return done
+
+    def _next(self) -> Judging | None:
+        """Whoever has nothing to do opens no laboratory."""
+        if not queue.anything(real_now()) or not self.opened():
+            return None
+        return queue.claim(self.box, real_now())
 
     def opened(self) -> bool:
         """Whether checks can be run here at all. While they can't, nothing is taken, and no attempt pays for it."""

@@ -78,6 +78,11 @@ def position(judging: Judging) -> int | None:
     return Judging.objects.filter(NOT_DROPPED, before, state=State.WAITING).count()
 
 
+def anything(now: datetime) -> bool:
+    """Whether something may be waiting for a worker: a claim says for certain."""
+    return Judging.objects.filter(NOT_DROPPED, state=State.WAITING, not_before__lte=now).exists()
+
+
 # In: now, now, cap of a student. Out: the judging to take, locked: of the students with the fewest running the one
 # who has waited longest. Rows that somebody else is claiming just now are passed over.
 NEXT = """

@@ -82,7 +82,7 @@ class Command(BaseCommand):
         play += [flag for flag, wanted in (("--once", options["once"]), ("--json", options["json"])) if wanted]
         tree = Tree(folder, play, environment)
         _plant(tree, folder, provider, web)
-        self._say("Starting the provider, box-a, box-b and the web")
+        self._say("Starting the provider, box-a, box-b, the judge and the web")
         status = tree.run()
         if why := tree.last_words():
             self.stderr.write(why)
@@ -119,6 +119,18 @@ def _plant(tree: Tree, folder: Path, provider: int, web: int) -> None:
             MARLOW_BOX=box,
             MARLOW_CLOCK_OFFSET=str(offset),
         )
+    judging = [
+        "celery",
+        "--app",
+        "marlow.judging",
+        "worker",
+        "--beat",
+        "--hostname",
+        "judge@%h",
+        "--concurrency",
+        "1",
+    ]
+    tree.add("judge", [*python, *judging, "--without-gossip", "--without-mingle", "--loglevel", "WARNING"])
     gunicorn = ["gunicorn", "marlow.wsgi:application", "--bind", f"127.0.0.1:{web}", "--threads", "4"]
     tree.add("web", [*python, *gunicorn, "--log-level", "warning"], MARLOW_BOX="web")
 
