@@ -17,6 +17,7 @@ from django.core import checks
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, connections
 
+from grading.sandbox import trial
 from marlow.clock import ClockError
 from marlow.servers import etcd, faketime, hosts, pgbouncer, zookeeper
 from marlow.servers import postgres as embedded_postgres
@@ -71,6 +72,7 @@ def examine() -> Iterator[Finding]:
         _optional("libfaketime", faketime.library, "for stepping the clocks of Redis servers"),
         _namespaces(),
     )
+    yield from _sandbox()
     yield from _settings()
     yield _database()
     yield _redis("broker", settings.CELERY_BROKER_URL, "CELERY_BROKER_URL")
@@ -114,6 +116,19 @@ def _namespaces() -> Finding:
     if lacking := hosts.missing():
         return Finding(State.NOTE, what, f"none can be made ({wanted})", lacking)
     return Finding(State.OK, what, f"root and ip ({wanted})")
+
+
+def _sandbox() -> Iterator[Finding]:
+    """Where it does not start, answers that are programs are left to an instructor; nothing runs without it."""
+    what = "sandbox"
+    if lacking := trial.starts():
+        yield Finding(State.NOTE, what, "does not start (answers in Python can't be judged here)", lacking)
+        return
+    yield Finding(State.OK, what, "starts (bubblewrap, namespaces, seccomp)")
+    if trial.bounded_together():
+        yield Finding(State.OK, "sandbox memory", "bounded for all copies of a program together, by a cgroup")
+    else:
+        yield Finding(State.NOTE, "sandbox memory", trial.UNBOUND, "Let the judging worker write to a cgroup.")
 
 
 def _settings() -> Iterator[Finding]:
