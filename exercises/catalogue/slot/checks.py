@@ -68,14 +68,15 @@ def bears(answers: Answers, room: Room) -> Result:
     """
     settle = Settle(answers.settle)
     with settle.ready(room) as database:
-        if wrong := alone.wrong(database, settle):
-            return BEARS.failed(wrong, Evidence(wrong))
-        failure, tried = first_failure(database, settle)
+        failure = first_failure(database, settle)
+        wrong = "" if failure else alone.wrong(database, settle)
     if failure is not None:
         return BEARS.failed(_what_fails(failure), _evidence(failure))
+    if wrong:
+        return BEARS.failed(f"It bears another box, and yet: {wrong}", Evidence(wrong))
     sentence = (
-        f"Two boxes, one row and two, and box A killed before any of its steps: {tried} orders and no others, and "
-        "every one ends with each copy either for sale or held, and with no row left lying."
+        "Two boxes in every order, with one row and box A killed before any of its steps, and with two rows: each "
+        "ends with every copy either for sale or held, and with no row left lying."
     )
     return BEARS.passed(sentence, Evidence(sentence))
 
@@ -119,9 +120,10 @@ def _what_came_of_it(played: evening.Evening, events: list[Happens]) -> str:
 def _what_fails(failure: Failure) -> str:
     wrong = "; ".join(failure.played.wrong)
     killed = sorted({fault.box for fault in failure.played.met})
-    how = f"With {killed[0].replace('box-a', 'box A')} killed in the middle" if killed else "With nobody killed"
+    how = f"With {killed[0].replace('box-a', 'box A')} killed" if killed else "With nobody killed"
     said = f" {failure.said}" if failure.said else ""
-    return f"{how}, in one order of two boxes: {wrong}.{said}"
+    boxes = "of two boxes" if len({step.option.who for step in failure.played.taken}) > 1 else "of one box"
+    return f"{how}, in one order {boxes}: {wrong}.{said}"
 
 
 def _evidence(failure: Failure) -> Evidence:
