@@ -23,7 +23,7 @@ from exercises.handed.checks import Check, Evidence, Outcome, Result, undecided
 from exercises.handed.exercise import Exercise, NoExercise, exercise
 from grading import queue
 from grading.models import Judging
-from grading.talk import STARTS_IN, Desk, DeskFailed, Message
+from grading.talk import DESK, STARTS_IN, Desk, DeskFailed, Message
 from marlow.clock import monotonic, real_now
 from marlow.servers.launcher import ServerError
 from marlow.servers.postgres import EmbeddedPostgres
@@ -45,8 +45,8 @@ class NotOurs(Exception):
 class Clerk:
     """One of a process. `close` ends its desk, and the laboratory's server where it is its own."""
 
-    def __init__(self, box: str) -> None:
-        self.box = box
+    def __init__(self, box: str, desk: Sequence[str] = DESK) -> None:
+        self.box, self.desk = box, desk
         self._closing = ExitStack()
         self._folder: Path | None = None
         self._laboratory = ""
@@ -143,7 +143,8 @@ class Clerk:
     def _new_desk(self) -> Desk:
         if self._folder is None:
             self._folder, self._laboratory = self._settled()
-        return Desk(self._folder / "desk.group", settings.BASE_DIR, environment(self._folder, self._laboratory))
+        given = environment(self._folder, self._laboratory)
+        return Desk(self.desk, self._folder / "desk.group", settings.BASE_DIR, given)
 
     def _settled(self) -> tuple[Path, str]:
         """A folder that is this process's alone, and the laboratory's address: an embedded one stays from desk to

@@ -165,8 +165,9 @@ def finish(
         )
         if open_:
             _costs_nothing(judging)
-        judging.refresh_from_db()
-        grade.judged(judging, now)
+        # Read anew: whoever called keeps the token for as long as this may still be rolled back.
+        grade.judged(Judging.objects.get(pk=judging.pk), now)
+    judging.refresh_from_db()
     return True
 
 

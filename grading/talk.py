@@ -5,7 +5,7 @@ import os
 import select
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from marlow.clock import monotonic
 from marlow.servers.launcher import end_left_over, leashed
 
 Message = dict[str, Any]
+DESK = (sys.executable, "-m", "grading.desk")
 LONGEST = 16 * 1024**2  # bytes of one line
 STARTS_IN = 60.0  # real seconds until a new desk answers: a laboratory is set up meanwhile
 GRACE = 0.1  # real seconds that it has to end by itself
@@ -27,11 +28,11 @@ class DeskFailed(Exception):
 class Desk:
     """One running. Whatever goes wrong with it, it is done for: `end` it and start another."""
 
-    def __init__(self, record: Path, folder: Path, environment: Mapping[str, str]) -> None:
+    def __init__(self, command: Sequence[str], record: Path, folder: Path, environment: Mapping[str, str]) -> None:
         end_left_over(record)
         self._rest = b""
         self.process = subprocess.Popen(
-            leashed([sys.executable, "-m", "grading.desk"], record, grace=GRACE),
+            leashed(command, record, grace=GRACE),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=dict(environment),

@@ -1,4 +1,4 @@
-"""Judges as they run on a box: Celery workers of `marlow.judging` on a broker of the test's own, over its database."""
+"""Judges as they run on a box: Celery workers of `marlow.judging`, over a broker and a database of the test's."""
 
 import os
 import signal
