@@ -9,8 +9,10 @@ import json
 import os
 import select
 import shutil
+import signal
 import subprocess
 import tempfile
+from collections.abc import Iterable
 from contextlib import suppress
 from functools import cache
 from importlib.resources import files
@@ -22,9 +24,12 @@ from grading.sandbox import seccomp
 from grading.sandbox.cgroup import Cgroup
 from grading.sandbox.limits import Limits
 
+SPARE = 3  # seconds of CPU time of a lane beyond those of reading the source, for forking copies
 NOBODY = 64_357  # whom root becomes before anything is started; no account of this number is needed
 PYTHONS = ("/usr/bin/python3", "/usr/local/bin/python3")
 PATIENCE = 20.0  # real seconds that a sandbox may take to start: it takes 0.05
+ENDING = 1.0  # real seconds that bubblewrap has to say how its program ended
+DYING = 5.0  # real seconds that killed processes are given to be gone
 PROFILE = (
     *("--unshare-user", "--unshare-all", "--disable-userns", "--die-with-parent", "--new-session", "--clearenv"),
     *("--cap-drop", "ALL", "--uid", "1000", "--gid", "1000", "--hostname", "sandbox"),
@@ -41,14 +46,16 @@ class Bubblewrap:
 
     def __init__(self, limits: Limits, bound: Cgroup) -> None:
         self._status = b""
+        self._first: int | None = None  # a descriptor for the first process of the inside
         command, filtering = [str(binary()), *PROFILE], seccomp.program()
-        program = ("--", python(), "-s", "-S", "-B", "-c", _inside())
+        program = ("--", python(), "-s", "-S", "-B", "-c", _inside(), *_told(limits))
         inside_in, self.write = os.pipe()
         self.read, inside_out = os.pipe()
         self._statuses, status = os.pipe()
         block, unblock = os.pipe()
         filtered = _in_a_pipe(filtering)
         given = (status, block, filtered)
+        self._open = [self.read, self.write, self._statuses]  # to be closed once: their numbers are another's then
         options = ("--json-status-fd", str(status), "--block-fd", str(block), "--seccomp", str(filtered))
         try:
             self.process = subprocess.Popen(
@@ -63,18 +70,23 @@ class Bubblewrap:
                 **_as_nobody(),
             )
         except OSError as missing:
-            self._close(self.read, self.write, self._statuses, unblock)
+            _close([*self._open, unblock])
             raise CouldNotDecide(f"There is no sandbox here: bubblewrap can't be started ({missing}).") from missing
         finally:
-            self._close(inside_in, inside_out, *given)
+            _close([inside_in, inside_out, *given])
+        # Whoever is inside can open the other ends of these pipes: what was ready a moment ago may be no more.
+        os.set_blocking(self.read, False)
+        os.set_blocking(self.write, False)
         try:
-            bound.take(self._child())
+            child = self._child()
+            self._first = os.pidfd_open(child)
+            self._open.append(self._first)
+            bound.take(child)
             os.write(unblock, b"x")
-        except BaseException:
-            self.close()
-            raise
+        except OSError as gone:
+            raise self.did_not_start() from gone
         finally:
-            self._close(unblock)
+            _close([unblock])
 
     def _child(self) -> int:
         while b"child-pid" not in self._status or b"\n" not in self._status:
@@ -88,7 +100,8 @@ class Bubblewrap:
     def did_not_start(self) -> CouldNotDecide:
         """With what bubblewrap said of it."""
         self.end()
-        said = self.process.stderr.read(2000) if self.process.stderr else b""
+        said = os.read(self.process.stderr.fileno(), 2000) if self.process.stderr else b""
+        self.close()
         words = said.decode(errors="replace").strip().splitlines()
         return CouldNotDecide(
             f"The sandbox did not start: {words[-1] if words else 'bubblewrap said nothing'}. "
@@ -96,36 +109,41 @@ class Bubblewrap:
         )
 
     def exit_code(self) -> int | None:
-        """Of the program, as bubblewrap reports it; None: it never ran, or bubblewrap itself was killed."""
+        """Of the program, as bubblewrap reports it, or 0 where it has only let go of its pipes. None: it never ran,
+        or bubblewrap itself was killed.
+        """
         try:
-            self.process.wait(5)
+            self.process.wait(ENDING)
         except subprocess.TimeoutExpired:
-            return None
+            self.end()
+            return 0
+        self.end()
         while more := os.read(self._statuses, 4096):
             self._status += more
         for line in self._status.splitlines():
-            with suppress(ValueError):
+            # Its first process writes here too, and they may have found a way to that one.
+            with suppress(ValueError, TypeError, AttributeError, RecursionError):
                 if (code := json.loads(line).get("exit-code")) is not None:
                     return int(code)
         return None
 
     def end(self) -> None:
-        """Kill the whole tree: its first process dies with bubblewrap, and everything in there with that one."""
+        """Kill the whole tree, and wait: its first process is gone only when everything in there is."""
+        if self._first is not None and self._open:
+            with suppress(OSError):
+                signal.pidfd_send_signal(self._first, signal.SIGKILL)
+            select.select([self._first], [], [], DYING)
         with suppress(ProcessLookupError):
             self.process.kill()
         self.process.wait()
 
     def close(self) -> None:
+        """Twice is as good as once."""
         self.end()
         if self.process.stderr:
             self.process.stderr.close()
-        self._close(self.read, self.write, self._statuses)
-
-    @staticmethod
-    def _close(*numbers: int) -> None:
-        for number in numbers:
-            with suppress(OSError):
-                os.close(number)
+        _close(self._open)
+        self._open.clear()
 
 
 @cache
@@ -176,8 +194,14 @@ def python() -> str:
 
 def _limited(limits: Limits) -> list[str]:
     """Before bubblewrap, and so before anything that the inside could undo."""
-    most = {"as": limits.memory, "cpu": f"{limits.cpu}:{limits.cpu + 1}", "fsize": 0, "nofile": 32, "core": 0}
+    cpu = limits.cpu + SPARE
+    most = {"as": limits.memory, "cpu": f"{cpu}:{cpu}", "fsize": 0, "nofile": 32, "core": 0}
     return ["prlimit", *(f"--{name}={bound}" for name, bound in most.items()), "--memlock=0", "--"]
+
+
+def _told(limits: Limits) -> list[str]:
+    """What it bounds itself by before it reads anything of theirs; tighter than what it was started with."""
+    return [str(limits.cpu), str(limits.processes)]
 
 
 def _as_nobody() -> dict[str, Any]:
@@ -187,6 +211,11 @@ def _as_nobody() -> dict[str, Any]:
 @cache
 def _inside() -> str:
     return (files("grading.sandbox") / "inside.py").read_text()
+
+
+def _close(numbers: Iterable[int]) -> None:
+    for number in numbers:
+        os.close(number)
 
 
 def _in_a_pipe(data: bytes) -> int:

@@ -103,10 +103,16 @@ def copy(made: Any) -> None:
 def main() -> None:
     silence()
     sys.path[:] = [path for path in sys.path if path]
+    cpu, processes = int(sys.argv[1]), int(sys.argv[2])
+    # This process, init and one copy: their code can neither fork nor start a thread in a copy.
+    resource.setrlimit(resource.RLIMIT_NPROC, (processes, processes))
+    most = resource.getrlimit(resource.RLIMIT_CPU)[1]
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu, most))
+    if os.fork() == 0:  # where not even one copy can be made it is not their failure
+        os._exit(0)
+    os.wait()
     say({"hello": True})
     told = LINES.read()
-    # This process, init and one copy: their code can neither fork nor start a thread in a copy.
-    resource.setrlimit(resource.RLIMIT_NPROC, (told["processes"], told["processes"]))
     names = {"__name__": "answer", "__builtins__": __builtins__}
     try:
         exec(compile(told["source"], SOURCE, "exec"), names)  # noqa: S102  that is what all of this is for
@@ -117,6 +123,7 @@ def main() -> None:
     except BaseException as error:
         say(raised(error))
         return
+    resource.setrlimit(resource.RLIMIT_CPU, (most, most))
     say({"read": True})
     while True:
         told = LINES.read()
@@ -125,6 +132,7 @@ def main() -> None:
         one = os.fork()
         if one == 0:
             try:
+                resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu + 1))
                 copy(made)
             finally:
                 os._exit(0)

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Limits:
-    """`cpu`: seconds of each process; `wall`: real seconds that one call may keep the judge waiting; `memory`: bytes
-    of address space of a process, `total`: of memory of all of them, where a cgroup can be written; `processes`: in
-    one lane; `questions`: of one call; `message`: bytes; `deep`: levels of nesting; `lanes`: copies at once.
+    """`cpu`: seconds of each process; `wall`: real seconds that one call may keep the judge waiting, `altogether`:
+    that all calls of one program may; `memory`: bytes of address space of a process, `total`: of memory of all of
+    them, where a cgroup can be written; `processes`: in one lane, two of them the sandbox's own; `questions`: of one
+    call; `message`: bytes; `deep`: levels of nesting; `lanes`: copies at once; `starts`: copies that a lane serves.
     """
 
     cpu: int = 2

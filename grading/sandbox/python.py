@@ -8,7 +8,8 @@ killed whole and another takes its place.
 import os
 import select
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import Any
 
 from exercises.handed.checks import CouldNotDecide, Json, Port, Program, Talk, TheirsFailed
@@ -46,7 +47,7 @@ class Sandboxed:
 
     def __init__(self, source: str, name: str, limits: Limits) -> None:
         self.source, self.name, self.limits = source, name, limits
-        self.bound = cgroup(limits)
+        self.bound, self.waited = cgroup(limits), Waited()
         self._idle: list[Lane] = []
         self._all: list[Lane] = []
 
@@ -65,7 +66,7 @@ class Sandboxed:
             return self._idle.pop()
         if len(self._all) >= self.limits.lanes:
             raise CouldNotDecide(f"More than {self.limits.lanes} copies of one program at once are not to be had.")
-        lane = Lane(self.source, self.name, self.limits, self.bound)
+        lane = Lane(self.source, self.name, self.limits, self.bound, self.waited)
         self._all.append(lane)
         return lane
 
@@ -84,20 +85,28 @@ class Sandboxed:
         self.bound.close()
 
 
+@dataclass
+class Waited:
+    """Real seconds that one program has kept the judge waiting, in all its lanes."""
+
+    seconds: float = 0.0
+
+
 class Lane:
     """One sandbox and the talk with the copy in it."""
 
-    def __init__(self, source: str, name: str, limits: Limits, bound: Cgroup) -> None:
-        self.limits, self.bound = limits, bound
+    def __init__(self, source: str, name: str, limits: Limits, bound: Cgroup, waited: Waited) -> None:
+        self.limits, self.bound, self.waited = limits, bound, waited
         self._rest = b""
         self._running = False  # a copy is in there
         self._broken = False
         self._waited = 0.0
+        self._starts = 0
         self._killed = bound.out_of_memory()
         self.wrap = Bubblewrap(limits, bound)
         try:
             self._hello()
-            self._send({"source": source, "name": name, "processes": limits.processes})
+            self._send({"source": source, "name": name})
             kind, message = self._hear("read", "missing", "raised")
             if kind == "missing":
                 raise TheirsFailed(f"There is no class {name} in your program: name it so.")
@@ -110,6 +119,7 @@ class Lane:
     def start(self) -> None:
         """A new instance."""
         self._waited = 0.0
+        self._starts += 1
         self._send({"start": True})
         self._running = True
         kind, message = self._hear("ready", "raised")
@@ -117,33 +127,28 @@ class Lane:
             raise TheirsFailed(what_it_raised(message))
 
     def call(self, name: str, arguments: Sequence[Json], port: Port) -> Json:
-        """As `Talk` has it. Whatever breaks off a call breaks the lane: nobody knows what comes next in its pipe."""
-        try:
-            return self._call(name, arguments, port)
-        except BaseException:
-            self._broken = True
-            raise
-
-    def _call(self, name: str, arguments: Sequence[Json], port: Port) -> Json:
+        """As `Talk` has it. The lane is good for another copy only where it is known what comes next in its pipe."""
         self._waited = 0.0
+        self._broken = True
         self._send({"call": name, "arguments": list(arguments)})
         for _ in range(self.limits.questions + 1):
             kind, message = self._hear("answer", "raised", "ask")
+            self._broken = False
             if kind == "answer":
                 return message["answer"]
             if kind == "raised":
                 raise TheirsFailed(what_it_raised(message))
-            if not isinstance(message["ask"], str) or not isinstance(message["arguments"], list):
-                raise TheirsFailed(GARBLED)
-            self._send({"said": port(message["ask"], message["arguments"])})
+            said = port(*_question(message))  # what this raises finds the copy waiting, and able to be let go
+            self._broken = True
+            self._send({"said": said})
         raise self._over("asks")
 
     def let_go(self) -> bool:
         """Whether this lane can serve another copy: the one in it has ended, by itself or by being told to."""
-        if not self._running:
-            return not self._broken
-        if self._broken:
+        if self._broken or self._starts >= self.limits.starts:
             return False
+        if not self._running:
+            return True
         self._waited = self.limits.wall - LETTING_GO
         try:
             self._send({"end": True})
@@ -166,13 +171,12 @@ class Lane:
     def _send(self, message: dict[str, Any]) -> None:
         line = memoryview(as_line(message))
         while line:
-            try:
-                _, ready, _ = select.select([], [self.wrap.write], [], self.limits.wall)
-                if not ready:
-                    raise self._too_slow()
-                line = line[os.write(self.wrap.write, line[: select.PIPE_BUF]) :]
-            except BrokenPipeError:
-                raise self._gone() from None
+            self._wait([], [self.wrap.write])
+            with suppress(BlockingIOError):
+                try:
+                    line = line[os.write(self.wrap.write, line) :]
+                except BrokenPipeError:
+                    raise self._gone() from None
 
     def _hear(self, *kinds: str) -> tuple[str, dict[str, Any]]:
         """The next message, which is one of these kinds. Raises TheirsFailed, CouldNotDecide."""
@@ -192,29 +196,43 @@ class Lane:
         return kind, message
 
     def _more(self) -> bytes:
-        began = monotonic()
-        ready, _, _ = select.select([self.wrap.read], [], [], max(0.0, self.limits.wall - self._waited))
-        self._waited += monotonic() - began
-        if not ready:
-            raise self._too_slow()
-        more = os.read(self.wrap.read, 65536)
+        self._wait([self.wrap.read], [])
+        try:
+            more = os.read(self.wrap.read, 65536)
+        except BlockingIOError:
+            return b""
         if not more:
             raise self._gone()
         return more
 
+    def _wait(self, reading: list[int], writing: list[int]) -> None:
+        """Until one of these is ready, and not for ever. Raises CouldNotDecide."""
+        left = min(self.limits.wall - self._waited, self.limits.altogether - self.waited.seconds)
+        began = monotonic()
+        read, write, _ = select.select(reading, writing, [], max(0.0, left))
+        took = monotonic() - began
+        self._waited += took
+        self.waited.seconds += took
+        if not read and not write:
+            raise self._too_slow()
+
     def _too_slow(self) -> CouldNotDecide:
         self._broken = True
         self.wrap.end()
+        what = f"one call kept the judge waiting for {self.limits.wall:g} s"
+        if self.waited.seconds >= self.limits.altogether:
+            what = f"its calls kept the judge waiting for {self.limits.altogether:g} s altogether"
         return CouldNotDecide(
-            f"Your program was stopped: one call kept the judge waiting for {self.limits.wall:g} s of the clock. "
-            "It may sleep, or the machine was busy."
+            f"Your program was stopped: {what} of the clock. It may sleep, or the machine was busy."
         )
 
     def _gone(self) -> Exception:
         """Everything in the sandbox has ended: by their doing, if bubblewrap says with which status."""
         self._broken = True
         code = self.wrap.exit_code()
-        return self.wrap.did_not_start() if code is None else self._by_signal(128 - code if code > 128 else code)
+        if code is None and self.bound.out_of_memory() == self._killed:
+            return self.wrap.did_not_start()
+        return self._by_signal(128 - code if code is not None and code > 128 else code)
 
     def _by_signal(self, status: object) -> Exception:
         """`status`: negative for a signal."""
@@ -233,3 +251,10 @@ class Lane:
                 cpu=limits.cpu, memory=limits.total // 1024**2, message=limits.message, questions=limits.questions
             )
         )
+
+
+def _question(message: dict[str, Any]) -> tuple[str, list[Json]]:
+    """Raises TheirsFailed."""
+    if not isinstance(message["ask"], str) or not isinstance(message["arguments"], list):
+        raise TheirsFailed(GARBLED)
+    return message["ask"], message["arguments"]
