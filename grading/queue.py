@@ -61,6 +61,7 @@ def _nudge_after_commit() -> None:
 def _sender(broker: str) -> Celery:
     """An app that only sends: of no box, so that neither the web nor a command has to be one."""
     app = Celery("grading", broker=broker, set_as_current=False)
+    app.conf.broker_write_url = broker  # Celery itself would rather have the environment's
     app.conf.broker_transport_options = {
         "socket_connect_timeout": AT_ONCE,
         "socket_timeout": AT_ONCE,
