@@ -1,5 +1,8 @@
 """The sandbox for programs that mean well, or fail honestly."""
 
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
 import pytest
 
 from exercises.handed.checks import CouldNotDecide, TheirsFailed
@@ -118,15 +121,15 @@ def test_without_bubblewrap_nothing_is_decided_and_nothing_runs(monkeypatch, tmp
     assert "did not start" in why or "can't be started" in why
 
 
-def test_without_namespaces_nothing_is_decided_and_the_reason_is_bubblewraps(monkeypatch, tmp_path):
-    refused = tmp_path / "bwrap"
-    refused.write_text("#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2\nexit 1\n")
-    for folder in (tmp_path, *tmp_path.parents[:3]):
-        folder.chmod(0o755)
-    refused.chmod(0o755)
-    monkeypatch.setattr(bubblewrap, "binary", lambda: refused)
-    sentence = "The sandbox did not start: bwrap: No permissions to create new namespace. "
-    assert told(COUNTING) == ("could not decide", sentence + "`manage.py doctor` says what it needs.")
+def test_without_namespaces_nothing_is_decided_and_the_reason_is_bubblewraps(monkeypatch):
+    with TemporaryDirectory() as folder:  # whom root becomes can't reach into pytest's own
+        Path(folder).chmod(0o755)
+        refused = Path(folder) / "bwrap"
+        refused.write_text("#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2\nexit 1\n")
+        refused.chmod(0o755)
+        monkeypatch.setattr(bubblewrap, "binary", lambda: refused)
+        sentence = "The sandbox did not start: bwrap: No permissions to create new namespace. "
+        assert told(COUNTING) == ("could not decide", sentence + "`manage.py doctor` says what it needs.")
 
 
 def test_without_libseccomp_nothing_is_decided(monkeypatch):
