@@ -142,6 +142,11 @@ def released(assignment: Assignment) -> bool:
     return Release.objects.filter(assignment=assignment, undone_at=None).exists()
 
 
+def sees_grades(viewer: Any, assignment: Assignment) -> bool:
+    """Of the attempts that they see at all: instructors always, students with the release."""
+    return teaches(viewer, assignment.of) or released(assignment)
+
+
 def seen(viewer: Any, attempt: Attempt, now: datetime) -> Seen:
     """Raises NotYours."""
     light = _light(viewer, attempt, now)

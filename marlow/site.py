@@ -14,11 +14,12 @@ if TYPE_CHECKING:
 def own_pages() -> list["Page"]:
     """The rooms' own pages. Imported late: the site exists before any model does."""
     from exercises.admin import locks
-    from grading.admin import tokens
+    from grading.admin import attempt, evidence, tokens
+    from grading.admin import exercises as given
     from shop.admin import shelf
     from sweeper.admin import evening
 
-    return [*shelf.PAGES, *evening.PAGES, *locks.PAGES, *tokens.PAGES]
+    return [*shelf.PAGES, *evening.PAGES, *locks.PAGES, *given.PAGES, *attempt.PAGES, *evidence.PAGES, *tokens.PAGES]
 
 
 class MarlowAdminSite(admin.AdminSite):

@@ -8,11 +8,12 @@ from typing import Any
 from uuid import UUID
 
 from exercises.asked import faults, read
+from shop.words import count
 from sweeper.admin.scene import AT_MOST, Scene, kept_scene
 from sweeper.calls import Call, held
 from sweeper.events import Event, Kind
-from sweeper.findings import Finding, Span, find
-from sweeper.kept import cut_off, deadline, spans_of, with_ends
+from sweeper.findings import Finding, Span, find, harm
+from sweeper.kept import cut_off, deadline, raw_events, spans_of, with_ends
 from sweeper.lanes import Below
 from sweeper.scale import Scale, Steps, moment_of
 from sweeper.shapes import Picture
@@ -51,6 +52,24 @@ def course(verdict: Any, steps: Any, lock: str) -> Course:
     if _by_steps(scene.events, calls):
         return _by_their_order(scene, calls, lock)
     return _by_the_clock(scene, calls, lock)
+
+
+def story(verdict: Any, steps: Any, lock: str, wrong: Any) -> dict[str, Any]:
+    """For `admin/exercises/course.html`: the picture and the sentences of a run that was kept, of a shop that is not
+    this one.
+    """
+    shown = course(verdict, steps, lock)
+    unread = len(raw_events(verdict)) - len(shown.scene.events)
+    return {
+        "kept": True,
+        "stepped": shown.stepped,
+        "unread": count(unread, "event") if unread else "",
+        "picture": shown.picture,
+        "part": shown.part,
+        "lines": shown.scene.lines(),
+        "findings": shown.findings,
+        "harm": bool(wrong) or harm(shown.findings),
+    }
 
 
 def _by_steps(events: Sequence[Event], calls: Sequence[Call]) -> bool:

@@ -10,13 +10,11 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 
-from exercises.admin.course import course
+from exercises.admin.course import story
 from exercises.models import LabRun
 from exercises.words import in_words
 from shop.admin.record import Record, link, moment
 from shop.words import count
-from sweeper.findings import harm
-from sweeper.kept import raw_events
 
 A_CELL = 120  # characters: what went wrong is told whole on its own page
 EXHAUSTED, BOUNDED = "exhausted", "bounded"
@@ -107,7 +105,11 @@ class LabRunAdmin(Record):
         run = self.get_object(request, object_id)
         if run is not None:
             run.refresh_from_db(fields=["verdict", "steps", "report"])  # at once, what the list goes without
-            extra_context = {**(extra_context or {}), **_told(run), **_story(run)}
+            extra_context = {
+                **(extra_context or {}),
+                **_told(run),
+                **story(run.verdict, run.steps, run.lock, run.wrong),
+            }
         return super().change_view(request, object_id, form_url, extra_context)
 
 
@@ -163,19 +165,3 @@ def _short(value: Any) -> str:
 
 def _counted(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _story(run: LabRun) -> dict[str, Any]:
-    """The picture and the sentences of its events, which are of a shop that is not this one."""
-    shown = course(run.verdict, run.steps, run.lock)
-    unread = len(raw_events(run.verdict)) - len(shown.scene.events)
-    return {
-        "kept": True,
-        "stepped": shown.stepped,
-        "unread": count(unread, "event") if unread else "",
-        "picture": shown.picture,
-        "part": shown.part,
-        "lines": shown.scene.lines(),
-        "findings": shown.findings,
-        "harm": bool(run.wrong) or harm(shown.findings),
-    }

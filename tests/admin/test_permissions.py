@@ -1,5 +1,6 @@
 """Every role over every page of the admin, with requests made by hand: each gives exactly what the table says."""
 
+import re
 from typing import Any
 
 import pytest
@@ -10,22 +11,24 @@ from django.db.models.signals import pre_save
 from django.urls import reverse
 
 from marlow.site import own_pages
+from shop.admin.page import Page
 from shop.models import Book, Fence, Publisher, Refund, StockCount, StrayCharge
 from sweeper.admin.evening import EVENING
 from sweeper.models import JobRun, SweepRun
 from tests import evening, labruns, proofs
 from tests.admin.conftest import PEOPLE, account
+from tests.grading.school import DAY, OPENS, School
 
 pytestmark = pytest.mark.django_db
 MODELS = sorted(admin.site._registry, key=lambda model: model._meta.label)
-LOGIN, YES, NO = "asked to log in", "yes", "no"
+LOGIN, YES, NO, NOTHING = "asked to log in", "yes", "no", "nothing there"
 
 
 def outcome(response: Any) -> str:
     """What a response means: the page or a saved form, a refusal, or the way to the login."""
     if response.status_code == 302:
         return LOGIN if "/login/" in response["Location"] else YES
-    return {200: YES, 403: NO}[response.status_code]
+    return {200: YES, 403: NO, 404: NOTHING}[response.status_code]
 
 
 def expected(person: str, *needs: str) -> str:
@@ -124,25 +127,44 @@ def test_nobody_deletes_by_page_or_by_action(person, come, rows):
     assert User.objects.filter(username="somebody").exists()
 
 
+@pytest.fixture
+def somebodys(rows: Any) -> dict[str, Any]:
+    """What stands in the addresses of own pages: a book, and work of a class in which nobody here is."""
+    school = School(rules={"opens_at": OPENS - DAY})
+    return {
+        "book": rows[Book].pk,
+        "assignment": school.assignment.pk,
+        "attempt": school.judged().pk,
+        "check": "boxes",
+    }
+
+
+def address_of(page: Page, somebodys: dict[str, Any]) -> str:
+    named = re.findall("<[a-z]+:([a-z]+)>", page.route)
+    return reverse(f"admin:{page.name}", kwargs={name: somebodys[name] for name in named})
+
+
+def to_whom_it_is_open(page: Page) -> str:
+    """The work of a class is not there for people outside it, whatever their role."""
+    return NOTHING if "<int:a" in page.route else YES
+
+
 @pytest.mark.parametrize("person", PEOPLE)
 @pytest.mark.parametrize("page", own_pages(), ids=lambda page: page.name)
-def test_own_pages_ask_for_all_they_name(page, person, come, rows):
+def test_own_pages_ask_for_all_they_name(page, person, come, somebodys):
     may = PEOPLE[person]
-    wanted = LOGIN if may is None else YES if set(page.needs) <= set(may) else NO
-    address = reverse(f"admin:{page.name}", kwargs={"book": rows[Book].pk} if "<" in page.route else {})
-    client = come(person)
+    wanted = LOGIN if may is None else to_whom_it_is_open(page) if set(page.needs) <= set(may) else NO
+    address, client = address_of(page, somebodys), come(person)
     assert outcome(client.get(address)) == wanted
     assert outcome(client.post(address)) == (wanted if may is None or "POST" in page.methods else NO)
 
 
 @pytest.mark.parametrize("page", own_pages(), ids=lambda page: page.name)
-def test_an_own_page_is_closed_when_one_of_its_permissions_is_missing(page, rows):
+def test_an_own_page_is_closed_when_one_of_its_permissions_is_missing(page, somebodys):
     for missing in page.needs:
         user = account(f"without {missing}")
         user.user_permissions.set(_permissions(set(page.needs) - {missing}))
-        client = _client_of(user)
-        address = reverse(f"admin:{page.name}", kwargs={"book": rows[Book].pk} if "<" in page.route else {})
-        assert outcome(client.get(address)) == NO, missing
+        assert outcome(_client_of(user).get(address_of(page, somebodys))) == NO, missing
 
 
 def test_a_run_s_story_is_for_those_to_whom_the_evening_is_open(rows):

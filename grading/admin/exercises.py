@@ -1,0 +1,218 @@
+"""What is given to a person's classes: the list, and one assignment with statement, form and what came of it."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from exercises.handed.answers import NotAnswers
+from exercises.handed.exercise import Exercise
+from grading import forms, sight
+from grading.admin.words import in_zone, state_of, there, title_of
+from grading.grade import WORK, points_of
+from grading.handin import NoReceipt, Refused, Standing, hand_in, receipt, standing
+from grading.models import Assignment, Attempt, Enrolment
+from grading.statement import as_html
+from marlow.clock import real_now
+from shop.admin.page import Page, asked, render
+from shop.words import count
+
+AT_MOST = 200  # attempts of a class on one page
+HAND_IN = "grading.add_attempt"
+
+
+@dataclass(frozen=True)
+class Given:
+    """One assignment in the list. `mine`: this viewer hands it in, else they teach it."""
+
+    assignment: Assignment
+    title: str
+    due: str
+    over: bool
+    mine: bool
+    left: str = ""
+    state: str = ""
+    tone: str = ""
+    last: Attempt | None = None
+    points: str = ""
+    made: int = 0
+
+
+def exercises_view(request: HttpRequest) -> HttpResponse:
+    """The list; with `?receipt=` the way to the attempt that was acknowledged so."""
+    problem = ""
+    if number := asked(request, "receipt"):
+        try:
+            return redirect("admin:grading_attempt", attempt=receipt(request.user, number).pk)
+        except NoReceipt as none:
+            problem = str(none)
+    given = given_to(request.user, real_now())
+    return render(
+        request, "admin/grading/exercises.html", EXERCISES.title, given=given, number=number, problem=problem
+    )
+
+
+def given_to(viewer: Any, now: datetime) -> list[Given]:
+    """Of all their classes; what is due soonest first, and what is over last."""
+    found = [_given(viewer, one, now) for one in sight.assignments(viewer)]
+    return sorted(found, key=lambda one: (one.over, one.assignment.due_at, one.title))
+
+
+def _given(viewer: Any, assignment: Assignment, now: datetime) -> Given:
+    try:
+        stands = standing(viewer, assignment, now)
+    except Refused:
+        return _taught(viewer, assignment, now)
+    last = _own(viewer, assignment).first()
+    state, tone = state_of(last) if last else (stands.code or "not begun", "")
+    return Given(
+        assignment,
+        title_of(assignment.exercise),
+        in_zone(stands.due, stands.zone),
+        now > stands.closes,
+        True,
+        left(stands),
+        state,
+        tone,
+        last,
+        _points(last) if last and sight.sees_grades(viewer, assignment) else "",
+        stands.made,
+    )
+
+
+def _taught(viewer: Any, assignment: Assignment, now: datetime) -> Given:
+    made = sight.attempts(viewer).filter(submission__assignment=assignment).count()
+    due = in_zone(assignment.due_at, assignment.of.zone)
+    return Given(assignment, title_of(assignment.exercise), due, now > assignment.due_at, False, made=made)
+
+
+def _own(viewer: Any, assignment: Assignment) -> Any:
+    mine = sight.attempts(viewer).filter(submission__assignment=assignment, submission__student=viewer.pk)
+    return mine.prefetch_related(*WORK).order_by("-number")
+
+
+def _points(attempt: Attempt) -> str:
+    """For who sees grades."""
+    points = points_of(attempt)
+    return f"{points.total} of {points.of}" if points.of else ""
+
+
+def left(stands: Standing) -> str:
+    return "any number" if stands.left is None else count(stands.left, "attempt") + " left"
+
+
+def assignment_view(request: HttpRequest, assignment: int) -> HttpResponse:
+    """To be handed in by its students, and looked at by its instructors."""
+    given = get_object_or_404(sight.assignments(request.user), pk=assignment)
+    if request.method == "POST":
+        return _posted(request, given)
+    return _page(request, given, _first(request, given))
+
+
+def _first(request: HttpRequest, given: Assignment) -> forms.Form | None:
+    """Empty, or with the answers of an attempt of their own, `?from=3`."""
+    exercise = there(given.exercise)
+    if exercise is None:
+        return None
+    number = asked(request, "from")
+    if number.isascii() and number.isdecimal() and len(number) < 9:
+        earlier = _own(request.user, given).filter(number=int(number)).first()
+        if earlier is not None:
+            return forms.filled(exercise.answers, earlier.answers)
+    return forms.blank(exercise.answers)
+
+
+def _posted(request: HttpRequest, given: Assignment) -> HttpResponse:
+    """A row more, a row less, or handed in. Enter in a field shows the form again: an attempt may be dear."""
+    if not (_hands_in(request, given) and request.user.has_perm(HAND_IN)):
+        raise PermissionDenied("Only a student of this class hands in.")
+    exercise, said = there(given.exercise), request.POST
+    if exercise is None:
+        return _page(request, given, None)
+    if "add" in said:
+        return _page(request, given, forms.with_row(exercise.answers, said.dict(), said["add"]))
+    if "remove" in said:
+        return _page(request, given, forms.without_row(exercise.answers, said.dict(), said["remove"]))
+    form = forms.handed(exercise.answers, said.dict())
+    if said.get("do") != "hand in":
+        messages.info(request, "Nothing is handed in yet: press the button below the form when it is done.")
+        return _page(request, given, form)
+    return _handed_in(request, given, exercise, form)
+
+
+def _handed_in(request: HttpRequest, given: Assignment, exercise: Exercise, form: forms.Form) -> HttpResponse:
+    try:
+        attempt = hand_in(request.user, given, form.answers(), now=real_now(), through="form")
+    except NotAnswers as wrong:
+        form.tell(wrong.problems)
+        return _page(request, given, form, status=422)
+    except Refused as refused:
+        form.loose.append(str(refused))
+        return _page(request, given, form, status=409)
+    messages.success(request, f"Handed in as attempt {attempt.number}. Its receipt is {attempt.receipt}.")
+    return redirect("admin:grading_attempt", attempt=attempt.pk)
+
+
+def _hands_in(request: HttpRequest, given: Assignment) -> bool:
+    return Enrolment.objects.filter(of=given.of_id, student=request.user.pk).exists()
+
+
+def _page(request: HttpRequest, given: Assignment, form: forms.Form | None, status: int = 200) -> HttpResponse:
+    exercise, viewer, now = there(given.exercise), request.user, real_now()
+    try:
+        stands: Standing | None = standing(viewer, given, now)
+    except Refused:
+        stands = None
+    rows = sight.attempts(viewer).filter(submission__assignment=given).prefetch_related(*WORK)
+    teaching = sight.teaches(viewer, given.of)
+    made, graded = rows if teaching else _own(viewer, given), sight.sees_grades(viewer, given)
+    page = render(
+        request,
+        "admin/grading/assignment.html",
+        title_of(given.exercise),
+        given=given,
+        statement=as_html(exercise.statement) if exercise else "",
+        worth=count(exercise.points, "point") if exercise else "",
+        form=form,
+        may=stands is not None and stands.open and viewer.has_perm(HAND_IN),
+        stands=stands,
+        left=left(stands) if stands else "",
+        due=in_zone(stands.due if stands else given.due_at, given.of.zone),
+        closes=in_zone(stands.closes, stands.zone) if stands else "",
+        opens=in_zone(given.opens_at, given.of.zone) if now < given.opens_at else "",
+        teaching=teaching,
+        attempts=[_line(one, graded) for one in made[:AT_MOST]],
+    )
+    page.status_code = status
+    return page
+
+
+def _line(attempt: Attempt, graded: bool) -> dict[str, Any]:
+    state, tone = state_of(attempt)
+    received = in_zone(attempt.received_at, attempt.submission.assignment.of.zone)
+    points = _points(attempt) if graded else ""
+    return {"attempt": attempt, "received": received, "state": state, "tone": tone, "points": points}
+
+
+def again(attempt: Attempt) -> str:
+    """The form, filled with what this attempt said."""
+    address = reverse("admin:grading_assignment", args=[attempt.submission.assignment_id])
+    return f"{address}?{urlencode({'from': attempt.number})}"
+
+
+EXERCISES = Page("grading/exercises/", "grading_exercises", "Exercises", ("grading.view_assignment",), exercises_view)
+ASSIGNMENT = Page(
+    "grading/exercises/<int:assignment>/",
+    "grading_assignment",
+    "An exercise, its form and its attempts",
+    ("grading.view_assignment", "grading.view_attempt"),
+    assignment_view,
+    ("GET", "HEAD", "POST"),
+)
+PAGES = [EXERCISES, ASSIGNMENT]

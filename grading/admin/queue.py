@@ -1,0 +1,117 @@
+"""The queue of judgings: how long it is and what each box does, and of one's own classes whose work it is.
+
+Who may look at judgings sees the numbers; the work itself is seen by who teaches its class, and nobody else.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.contrib import messages
+from django.db.models import Count, Max, Min, Q, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+
+from grading import queue, review, sight
+from grading.admin.chosen import chosen
+from grading.admin.words import title_of
+from grading.models import Judging, State
+from marlow.clock import real_now
+from shop.admin.page import Page, render
+
+LONGEST = 200  # lines of each list
+WHILE = timedelta(hours=1)  # in which what a box has done is counted
+
+
+@dataclass(frozen=True)
+class Line:
+    """A judging, the title of its exercise, and how many wait before it and itself."""
+
+    judging: Judging
+    title: str
+    place: int | None = None
+
+
+def queue_view(request: HttpRequest) -> HttpResponse:
+    if request.method == "POST":
+        return _again(request)
+    now, mine = real_now(), _mine(request.user)
+    return render(
+        request,
+        "admin/grading/queue.html",
+        PAGE.title,
+        numbers=_numbers(),
+        boxes=_boxes(now),
+        teaches=sight.taught(request.user).exists(),
+        waiting=_waiting(mine),
+        running=_lines(mine.filter(state=State.RUNNING).order_by("began_at", "pk")),
+        parked=_lines(mine.filter(state=State.PARKED).order_by("-ended_at", "-pk")),
+        now=now,
+    )
+
+
+def _mine(viewer: Any) -> QuerySet[Judging]:
+    """Of the classes they teach, without what a dropped regrade asked for."""
+    rows = sight.judgings(viewer).filter(queue.NOT_DROPPED)
+    return rows.filter(attempt__submission__assignment__of__in=sight.taught(viewer)).select_related(
+        "attempt__submission__assignment__of", "attempt__submission__student", "regrade"
+    )
+
+
+def _numbers() -> dict[str, Any]:
+    """Of everybody's judgings: how many there are in each state, and since when the first one waits."""
+    rows = Judging.objects.filter(queue.NOT_DROPPED).order_by()
+    states = {state.value: Count("pk", filter=Q(state=state)) for state in State if state != State.DONE}
+    return rows.aggregate(**states, first=Min("asked_at", filter=Q(state=State.WAITING)))
+
+
+def _boxes(now: datetime) -> list[dict[str, Any]]:
+    """What each box has in hand, and what it has finished in the last hour."""
+    rows = Judging.objects.exclude(box="").filter(Q(state=State.RUNNING) | Q(ended_at__gte=now - WHILE))
+    return list(
+        rows.values("box")
+        .annotate(
+            running=Count("pk", filter=Q(state=State.RUNNING)),
+            over=Count("pk", filter=Q(state=State.RUNNING, lease_until__lte=now)),
+            done=Count("pk", filter=Q(state=State.DONE, ended_at__gte=now - WHILE)),
+            parked=Count("pk", filter=Q(state=State.PARKED, ended_at__gte=now - WHILE)),
+            last=Max("ended_at"),
+        )
+        .order_by("box")
+    )
+
+
+def _waiting(mine: QuerySet[Judging]) -> list[Line]:
+    """With their places in the whole queue, everybody's work counted."""
+    everybody = Judging.objects.filter(queue.NOT_DROPPED, state=State.WAITING).order_by("asked_at", "pk")
+    places = {pk: place for place, pk in enumerate(everybody.values_list("pk", flat=True), 1)}
+    return _lines(mine.filter(state=State.WAITING).order_by("asked_at", "pk"), places)
+
+
+def _lines(rows: QuerySet[Judging], places: dict[int, int] | None = None) -> list[Line]:
+    return [
+        Line(one, title_of(one.attempt.submission.assignment.exercise), (places or {}).get(one.pk))
+        for one in rows[:LONGEST]
+    ]
+
+
+def _again(request: HttpRequest) -> HttpResponse:
+    """One more try for what is parked. Raises PermissionDenied for whoever does not teach it."""
+    if number := request.POST.get("again"):
+        judging = chosen(_mine(request.user), number)
+        if review.again(judging, by=request.user, now=real_now()):
+            messages.success(request, f"{str(judging.attempt).capitalize()} waits for the judge again.")
+        else:
+            messages.warning(request, "It is not parked any more, or would not count: nothing was done.")
+    return redirect(f"admin:{PAGE.name}")
+
+
+PAGE = Page(
+    "grading/queue/",
+    "grading_queue",
+    "The judge's queue",
+    ("grading.view_judging",),
+    queue_view,
+    ("GET", "HEAD", "POST"),
+)
+PAGES = [PAGE]
