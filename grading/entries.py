@@ -16,7 +16,7 @@ from exercises.handed.answers import Code
 
 MOST_ROWS = 60  # of one list in the form; longer answers come by file
 AT_FIRST = 3  # empty rows that a list starts with
-FEW = 5  # choices that are shown side by side
+FEW = 6  # choices that are shown side by side, where one of them must be taken
 ONE_LINE = 200  # characters; a longer text gets a field of several lines
 LIST_ROWS = "rows"  # `steps.rows`: how many rows of `steps` the form had
 KINDS = {str: "line", int: "whole", float: "number", Decimal: "number", bool: "tick"}
@@ -189,7 +189,7 @@ def _but_none(kind: Any) -> list[Any]:
 def _kind(asked: Asked) -> str:
     kind = asked.type
     if choices := _choices(asked):
-        return "pick" if asked.in_row or len(choices) > FEW else "choice"
+        return "choice" if asked.needed and not asked.in_row and len(choices) <= FEW else "pick"
     if any(isinstance(mark, Code) for mark in asked.marks):
         return "code"
     if kind in KINDS:

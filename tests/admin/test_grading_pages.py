@@ -1,0 +1,380 @@
+"""The pages of students and of their instructors: what is given, the form, the attempt and the run behind a check."""
+
+import re
+import uuid
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from exercises.handed.checks import Shown
+from grading import review, threads
+from grading.handin import Refused, hand_in
+from grading.models import Attempt, GradeChange, Judging, Thread, ThreadPost
+from marlow.clock import real_now
+from tests.admin.conftest import text, words
+from tests.grading.school import DAY, FAILED, MINUTE, RIGHT, WELL, Said, School, break_off, person
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def now() -> Any:
+    return real_now()
+
+
+@pytest.fixture
+def school(now: Any) -> School:
+    """Open since yesterday, due in a week: the pages live on the real clock."""
+    return School(rules={"opens_at": now - DAY, "due_at": now + 7 * DAY})
+
+
+def client_of(user: Any) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def to(name: str, *args: object) -> str:
+    return reverse(f"admin:grading_{name}", args=args)
+
+
+def sent(**answers: Any) -> dict[str, str]:
+    return {f"answers.{name}": str(value) for name, value in answers.items() if value is not None}
+
+
+def handed_in(school: School, **changed: Any) -> Any:
+    return hands_in(client_of(school.student), school, **changed)
+
+
+def hands_in(client: Client, school: School, **changed: Any) -> Any:
+    return client.post(to("assignment", school.assignment.pk), {**sent(**RIGHT), "do": "hand in", **changed})
+
+
+def test_a_student_reads_what_is_given_with_its_deadline_in_the_class_s_zone(now):
+    school = School(zone="Pacific/Auckland", rules={"opens_at": now - DAY, "due_at": now + DAY, "attempts": 3})
+    page = words(text(client_of(school.student), to("exercises")))
+    assert "Swap in the advisory lock" in page
+    assert "(Pacific/Auckland)" in page
+    assert "0 made, 3 attempts left" in page
+    assert "not begun" in page
+
+
+def test_what_is_handed_in_is_acknowledged_on_its_own_page(school):
+    client = client_of(school.student)
+    response = hands_in(client, school)
+    attempt = Attempt.objects.get()
+    assert (response.status_code, response["Location"]) == (302, to("attempt", attempt.pk))
+    page = text(client, response["Location"])
+    assert f"Handed in as attempt 1. Its receipt is {attempt.receipt}." in page
+    assert attempt.sha256 in page
+    assert "Number 1 in the queue" in page
+    assert (attempt.answers, attempt.through) == (RIGHT, "form")
+
+
+def test_what_is_wrong_stands_at_its_field_and_nothing_typed_is_lost(school):
+    response = handed_in(school, **{"answers.catalogue": "many", "answers.box_a": "flies"})
+    page = response.content.decode()
+    assert response.status_code == 422
+    assert not Attempt.objects.exists()
+    assert 'value="many"' in page
+    assert re.search(r'id="id_catalogue-problem">This should be a valid integer', page)
+    assert 'id="id_box_a-problem"' in page
+    assert 'aria-describedby="id_catalogue-problem id_catalogue-help"' in page
+    assert re.search(r'value="both" checked', page)
+
+
+BAD_POSTS: list[dict[str, Any]] = [
+    {},
+    {"do": "hand in"},
+    {"do": ["hand in", "look"]},
+    {"do": "hand in", "answers.": "x", "answers..": "y", "answers": "z"},
+    {"do": "hand in", "answers.box_a.0": "x", "answers.box_a.rows": "7"},
+    {"do": "hand in", **sent(**RIGHT), "answers.shelf": "9" * 5000},
+    {"do": "hand in", **sent(**RIGHT), "answers.shelf": "١"},
+    {"do": "hand in", **sent(**RIGHT), "answers.shelf": "-1"},
+    {"do": "hand in", **sent(**RIGHT), "answers.box_a": "\ud800".encode("utf-8", "surrogatepass")},
+    {"do": "hand in", **sent(**RIGHT), "answers.box_a": "x" * 200_000},
+    {"add": "nothing", **sent(**RIGHT)},
+    {"add": "../..", "remove": "box_a"},
+    {"remove": "steps.0", **sent(**RIGHT)},
+    {"do": "give me all points"},
+]
+
+
+@pytest.mark.parametrize("post", BAD_POSTS, ids=range(len(BAD_POSTS)))
+def test_a_post_that_is_no_answer_gives_the_form_again_and_never_a_traceback(school, post):
+    response = client_of(school.student).post(to("assignment", school.assignment.pk), post)
+    assert response.status_code in (200, 422)
+    assert 'class="answers"' in response.content.decode()
+    assert not Attempt.objects.exists()
+
+
+def test_enter_in_a_field_hands_in_nothing_and_keeps_what_was_typed(school):
+    response = handed_in(school, do="look")
+    assert "Nothing is handed in yet" in response.content.decode()
+    assert re.search(r'value="both" checked', response.content.decode())
+    assert not Attempt.objects.exists()
+
+
+def test_a_refusal_is_told_and_the_answers_stay(now):
+    school = School(rules={"opens_at": now - DAY, "due_at": now + DAY, "attempts": 1})
+    assert handed_in(school).status_code == 302
+    response = handed_in(school)
+    assert response.status_code == 409
+    assert "You have no attempts left" in response.content.decode()
+    assert Attempt.objects.count() == 1
+    with pytest.raises(Refused):
+        hand_in(school.student, school.assignment, RIGHT, now=real_now(), through="form")
+
+
+def test_after_the_deadline_the_form_is_shown_and_takes_nothing(now):
+    school = School(rules={"opens_at": now - 3 * DAY, "due_at": now - DAY})
+    page = text(client_of(school.student), to("assignment", school.assignment.pk))
+    assert "The deadline is over" in page
+    assert "Hand in</button>" not in page
+    assert handed_in(school).status_code == 409
+
+
+def test_a_form_that_came_from_elsewhere_is_refused(school):
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(school.student)
+    said = {**sent(**RIGHT), "do": "hand in"}
+    assert client.post(to("assignment", school.assignment.pk), said).status_code == 403
+    assert client.post(to("attempt", school.hand_in(real_now()).pk), {"do": "ask"}).status_code == 403
+
+
+def test_another_attempt_starts_from_an_earlier_one_of_one_s_own(school, now):
+    school.hand_in(now)
+    client = client_of(school.student)
+    assert 'value="both" checked' in text(client, to("assignment", school.assignment.pk), **{"from": "1"})
+    for odd in ("2", "x", "9" * 40, "²", "-1"):
+        assert 'value="both" checked' not in text(client, to("assignment", school.assignment.pk), **{"from": odd})
+    other = client_of(school.enrolled("another"))
+    assert 'value="both" checked' not in text(other, to("assignment", school.assignment.pk), **{"from": "1"})
+
+
+def test_a_student_sees_what_each_check_says_and_points_with_the_release_alone(school, now):
+    attempt, client = school.judged(now=now), client_of(school.student)
+    page = words(text(client, to("attempt", attempt.pk)))
+    assert "What refused teaches." in page
+    assert "Points are shown when the instructor releases them." in page
+    assert "6 of 8 points" not in page
+    review.override(attempt, "refused", 1, "half right", by=school.teacher, now=now)
+    review.comment(attempt, "Well seen.", by=school.teacher, now=now)
+    assert "half right" not in (hidden := text(client, to("attempt", attempt.pk)))
+    assert "Well seen." not in hidden
+    assert "History of this grade" not in hidden
+    review.release(school.assignment, by=school.teacher, now=now)
+    page = words(text(client, to("attempt", attempt.pk)))
+    for told in ("7 of 8 points", "half right", "Well seen.", "History of this grade"):
+        assert told in page
+    assert "7 of 8" in words(text(client, to("assignment", school.assignment.pk)))
+    assert "7 of 8 points" in words(text(client, to("exercises")))
+
+
+def test_a_hidden_check_has_no_name_before_the_release_and_no_run_ever(school, now):
+    says = {**WELL, "secret": Said(FAILED, 0, 4, Shown.HIDDEN)}
+    attempt, client = school.judged(says, now=now), client_of(school.student)
+    page = text(client, to("attempt", attempt.pk))
+    assert "The secret" not in page
+    assert "A hidden check" in page
+    for name in ("secret", "hidden-3"):
+        assert client.get(to("evidence", attempt.pk, name)).status_code == 404
+    review.release(school.assignment, by=school.teacher, now=now)
+    assert "The secret" in text(client, to("attempt", attempt.pk))
+    assert client.get(to("evidence", attempt.pk, "secret")).status_code == 404
+    assert "the evening of secret" in text(client_of(school.teacher), to("evidence", attempt.pk, "secret"))
+
+
+def test_the_run_behind_a_check_is_told_with_the_way_to_play_it_again(school, now):
+    attempt = school.judged(now=now)
+    page = text(client_of(school.student), to("evidence", attempt.pk, "refused"))
+    for told in ("What refused teaches.", "the evening of refused", "manage.py lab wednesday", "a b", "seed 7"):
+        assert told in page
+    assert client_of(school.student).get(to("evidence", attempt.pk, "nothing")).status_code == 404
+
+
+def test_a_parked_attempt_is_an_instructor_s_who_sees_why_and_lets_it_try_again(school, now):
+    attempt = school.hand_in(now)
+    break_off(attempt, now)
+    page = words(text(client_of(school.student), to("attempt", attempt.pk)))
+    assert "it costs you no attempt" in page
+    assert "The desk stopped." not in page
+    assert client_of(school.student).post(to("attempt", attempt.pk), {"do": "again"}).status_code == 403
+    assert Judging.objects.get().state == "parked"
+    assert "The desk stopped." in text(client_of(school.teacher), to("attempt", attempt.pk))
+    assert client_of(school.teacher).post(to("attempt", attempt.pk), {"do": "again"}).status_code == 302
+    assert Judging.objects.get().state == "waiting"
+    again = client_of(school.teacher).post(to("attempt", attempt.pk), {"do": "again"})
+    assert "It is not parked any more" in again.content.decode()
+
+
+def test_an_instructor_gives_other_points_with_a_reason_and_takes_them_back(school, now):
+    attempt, client = school.judged(now=now), client_of(school.teacher)
+    page = to("attempt", attempt.pk)
+    wrong = client.post(page, {"do": "override", "check": "refused", "points": "3", "reason": "kept while wrong"})
+    assert "give from 0 to 2" in wrong.content.decode()
+    assert "kept while wrong" in wrong.content.decode()
+    for points in ("", "-1", "1.5", "x", "9" * 30, "²"):
+        refused = client.post(page, {"do": "override", "check": "refused", "points": points, "reason": "so"})
+        assert refused.status_code == 422
+    assert "Say why" in client.post(page, {"do": "override", "check": "refused", "points": "1"}).content.decode()
+    given = client.post(page, {"do": "override", "check": "refused", "points": "1", "reason": "half right"})
+    assert given["Location"] == f"{page}#check-refused"
+    assert "7 of 8 points" in words(text(client, page))
+    client.post(page, {"do": "withdraw", "check": "refused", "reason": "on reflection"})
+    assert "6 of 8 points" in words(text(client, page))
+    assert [change.why for change in GradeChange.objects.filter(by=school.teacher)] == ["on reflection", "half right"]
+
+
+def test_a_second_look_is_asked_for_and_answered_on_the_page(school, now):
+    attempt = school.judged(now=now)
+    page = to("attempt", attempt.pk)
+    student, teacher = client_of(school.student), client_of(school.teacher)
+    assert student.post(page, {"do": "ask", "check": "refused", "text": " "}).status_code == 422
+    assert student.post(page, {"do": "ask", "check": "refused", "text": "Why <b>not</b>?"}).status_code == 302
+    assert "Why &lt;b&gt;not&lt;/b&gt;?" in text(teacher, page)
+    teacher.post(page, {"do": "answer", "check": "refused", "text": "Look at 21:52."})
+    assert not Thread.objects.get().open
+    assert "Look at 21:52." in text(student, page)
+    student.post(page, {"do": "post", "check": "refused", "text": "I see."})
+    assert Thread.objects.get().open
+    teacher.post(page, {"do": "close", "check": "refused"})
+    assert not Thread.objects.get().open
+    teacher.post(page, {"do": "reopen", "check": "refused"})
+    assert Thread.objects.get().open
+    assert teacher.post(page, {"do": "answer", "check": "boxes", "text": "There is none."}).status_code == 404
+
+
+def strangers(school: School, now: Any) -> dict[str, Any]:
+    """Staff of every kind to whom this class's work is not there."""
+    other = School("Thursday", rules={"opens_at": now - DAY, "due_at": now + DAY})
+    return {
+        "a student of another class": other.student,
+        "an instructor of another class": other.teacher,
+        "a student of none": person("nobody"),
+    }
+
+
+DEEDS: list[dict[str, str]] = [
+    {"do": "override", "check": "refused", "points": "2", "reason": "mine"},
+    {"do": "withdraw", "check": "refused", "reason": "mine"},
+    {"do": "comment", "text": "mine"},
+    {"do": "again"},
+    {"do": "ask", "check": "friday", "text": "mine"},
+    {"do": "post", "check": "refused", "text": "mine"},
+    {"do": "answer", "check": "refused", "text": "mine"},
+    {"do": "close", "check": "refused"},
+    {"do": "reopen", "check": "refused"},
+]
+
+
+def written() -> list[Any]:
+    models = (Attempt, GradeChange, Judging, Thread, ThreadPost)
+    return [list(model._default_manager.order_by("pk").values_list()) for model in models]
+
+
+def test_the_work_of_a_class_is_not_there_for_anybody_outside_it(school, now):
+    attempt = school.judged(now=now)
+    threads.open_thread(attempt, "refused", "Why?", by=school.student, now=now)
+    pages = [to("assignment", school.assignment.pk), to("attempt", attempt.pk), to("evidence", attempt.pk, "boxes")]
+    outside = strangers(school, now)
+    before = written()
+    for who, user in outside.items():
+        client = client_of(user)
+        for page in pages:
+            assert client.get(page).status_code == 404, (who, page)
+        for deed in DEEDS:
+            assert client.post(pages[1], deed).status_code == 404, (who, deed)
+        assert client.post(pages[0], {**sent(**RIGHT), "do": "hand in"}).status_code == 404, who
+        assert f"/{attempt.pk}/" not in text(client, to("exercises"))
+    assert written() == before
+
+
+def test_a_classmate_sees_the_exercise_and_nothing_of_another_s_work(school, now):
+    attempt = school.judged(now=now)
+    classmate = client_of(school.enrolled("classmate"))
+    page = text(classmate, to("assignment", school.assignment.pk))
+    assert to("attempt", attempt.pk) not in page
+    assert school.student.username not in page
+    for page in (to("attempt", attempt.pk), to("evidence", attempt.pk, "boxes")):
+        assert classmate.get(page).status_code == 404
+    before = written()
+    for deed in DEEDS:
+        assert classmate.post(to("attempt", attempt.pk), deed).status_code == 404, deed
+    assert written() == before
+
+
+def test_a_student_does_nothing_of_an_instructor_s_on_their_own_attempt(school, now):
+    attempt = school.judged(now=now)
+    threads.open_thread(attempt, "refused", "Why?", by=school.student, now=now)
+    client, before = client_of(school.student), written()
+    for deed in DEEDS:
+        if deed["do"] in ("ask", "post"):
+            continue
+        assert client.post(to("attempt", attempt.pk), deed).status_code == 403, deed
+    assert written() == before
+    page = text(client, to("attempt", attempt.pk))
+    assert "Give these points" not in page
+    assert "Answer and close" not in page
+
+
+def test_an_instructor_reads_all_of_the_class_and_hands_in_nothing(school, now):
+    attempt = school.judged(now=now)
+    client = client_of(school.teacher)
+    page = text(client, to("assignment", school.assignment.pk))
+    assert school.student.username in page
+    assert to("attempt", attempt.pk) in page
+    assert "6 of 8" in words(page)
+    said = {**sent(**RIGHT), "do": "hand in"}
+    assert client.post(to("assignment", school.assignment.pk), said).status_code == 403
+    assert client.post(to("attempt", attempt.pk), {"do": "ask", "check": "boxes", "text": "x"}).status_code == 403
+    assert Attempt.objects.count() == 1
+
+
+def test_a_student_who_has_left_the_class_finds_nothing(school, now):
+    attempt, client = school.judged(now=now), client_of(school.student)
+    school.of.enrolments.all().delete()
+    assert client.get(to("attempt", attempt.pk)).status_code == 404
+    assert client.get(to("assignment", school.assignment.pk)).status_code == 404
+
+
+def test_a_receipt_leads_to_its_attempt_for_those_who_may_see_it(school, now):
+    attempt = school.hand_in(now)
+    found = client_of(school.student).get(to("exercises"), {"receipt": f" {attempt.receipt} "})
+    assert found["Location"] == to("attempt", attempt.pk)
+    other = client_of(person("stranger"))
+    for number in (str(attempt.receipt), str(uuid.uuid4()), "x", "{" * 400):
+        assert "There is no such receipt of yours" in text(other, to("exercises"), receipt=number)
+
+
+def test_a_deed_nobody_knows_is_told_so(school, now):
+    attempt = school.judged(now=now)
+    for post in ({}, {"do": "dance"}, {"do": "override"}, {"do": "comment", "text": "x" * 10_001}):
+        response = client_of(school.teacher).post(to("attempt", attempt.pk), post)
+        assert response.status_code == 422
+        assert 'role="alert"' in response.content.decode()
+
+
+def test_an_attempt_of_an_exercise_that_is_gone_is_still_read(school, now):
+    attempt = school.judged(now=now)
+    school.assignment.exercise = "gone"
+    school.assignment.save()
+    page = text(client_of(school.student), to("attempt", attempt.pk))
+    assert "has nothing to do" in page
+    listed = text(client_of(school.student), to("assignment", school.assignment.pk))
+    assert "not to be had any more" in listed
+    assert (
+        client_of(school.student).post(to("assignment", school.assignment.pk), {"do": "hand in"}).status_code == 200
+    )
+
+
+def test_a_list_of_a_class_s_attempts_costs_the_same_however_long(school, now, django_assert_max_num_queries):
+    for number in range(3):
+        school.judged(now=now + number * MINUTE, student=school.enrolled(f"student {number}"))
+    client = client_of(school.teacher)
+    client.get(to("assignment", school.assignment.pk))
+    with django_assert_max_num_queries(24):
+        client.get(to("assignment", school.assignment.pk))
