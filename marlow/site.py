@@ -14,12 +14,14 @@ if TYPE_CHECKING:
 def own_pages() -> list["Page"]:
     """The rooms' own pages. Imported late: the site exists before any model does."""
     from exercises.admin import locks
-    from grading.admin import attempt, evidence, tokens
+    from grading.admin import attempt, evidence, likeness, queue, regrade, release, tokens
     from grading.admin import exercises as given
     from shop.admin import shelf
     from sweeper.admin import evening
 
-    return [*shelf.PAGES, *evening.PAGES, *locks.PAGES, *given.PAGES, *attempt.PAGES, *evidence.PAGES, *tokens.PAGES]
+    students = [*given.PAGES, *attempt.PAGES, *evidence.PAGES, *tokens.PAGES]
+    teachers = [*queue.PAGES, *release.PAGES, *regrade.PAGES, *likeness.PAGES]
+    return [*shelf.PAGES, *evening.PAGES, *locks.PAGES, *students, *teachers]
 
 
 class MarlowAdminSite(admin.AdminSite):

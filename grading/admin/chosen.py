@@ -2,17 +2,17 @@
 
 from typing import TypeVar
 
-from django.core.exceptions import PermissionDenied
 from django.db.models import Model, QuerySet
+from django.http import Http404
 
 BIGGEST = 2**63 - 1  # what a key of the database holds
 Row = TypeVar("Row", bound=Model)
 
 
 def chosen(rows: QuerySet[Row], number: str) -> Row:
-    """Raises PermissionDenied for what is not there, is not theirs or is no number: which of them is not told."""
+    """Raises Http404 for what is not there, is not theirs or is no number: which of them is not told."""
     known = number.isascii() and number.isdecimal() and int(number[:20]) <= BIGGEST
     row = rows.filter(pk=int(number)).first() if known else None
     if row is None:
-        raise PermissionDenied("There is nothing of that number that is yours.")
+        raise Http404("There is nothing of that number that is yours.")
     return row

@@ -65,20 +65,18 @@ def _numbers() -> dict[str, Any]:
     return rows.aggregate(**states, first=Min("asked_at", filter=Q(state=State.WAITING)))
 
 
-def _boxes(now: datetime) -> list[dict[str, Any]]:
+def _boxes(now: datetime) -> Any:
     """What each box has in hand, and what it has finished in the last hour."""
     rows = Judging.objects.exclude(box="").filter(Q(state=State.RUNNING) | Q(ended_at__gte=now - WHILE))
-    return list(
-        rows.values("box")
-        .annotate(
-            running=Count("pk", filter=Q(state=State.RUNNING)),
-            over=Count("pk", filter=Q(state=State.RUNNING, lease_until__lte=now)),
-            done=Count("pk", filter=Q(state=State.DONE, ended_at__gte=now - WHILE)),
-            parked=Count("pk", filter=Q(state=State.PARKED, ended_at__gte=now - WHILE)),
-            last=Max("ended_at"),
-        )
-        .order_by("box")
-    )
+    lately = Q(ended_at__gte=now - WHILE)
+    counts: dict[str, Any] = {
+        "running": Count("pk", filter=Q(state=State.RUNNING)),
+        "over": Count("pk", filter=Q(state=State.RUNNING, lease_until__lte=now)),
+        "done": Count("pk", filter=lately & Q(state=State.DONE)),
+        "parked": Count("pk", filter=lately & Q(state=State.PARKED)),
+        "last": Max("ended_at"),
+    }
+    return rows.order_by().values("box").annotate(**counts).order_by("box")
 
 
 def _waiting(mine: QuerySet[Judging]) -> list[Line]:
@@ -96,7 +94,7 @@ def _lines(rows: QuerySet[Judging], places: dict[int, int] | None = None) -> lis
 
 
 def _again(request: HttpRequest) -> HttpResponse:
-    """One more try for what is parked. Raises PermissionDenied for whoever does not teach it."""
+    """One more try for what is parked. Raises Http404 for whoever does not teach it."""
     if number := request.POST.get("again"):
         judging = chosen(_mine(request.user), number)
         if review.again(judging, by=request.user, now=real_now()):
