@@ -49,11 +49,15 @@ def say(message: dict[str, Any]) -> None:
 class Port:
     """What their class is made with: every method is one question to the other side, and its return is the answer."""
 
+    _open = False  # nobody listens before a method is called
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
 
         def ask(*arguments: Any) -> Any:
+            if not self._open:
+                raise RuntimeError("the port answers while a method is called, not while its object is made")
             say({"ask": name, "arguments": list(arguments)})
             told = LINES.read()
             if "end" in told:
@@ -83,7 +87,9 @@ def copy(made: Any) -> None:
     """One instance and its calls, until the other side has had enough."""
     random.seed(0)
     try:
-        instance = made(Port())
+        port = Port()
+        instance = made(port)
+        port._open = True
     except BaseException as error:
         say(raised(error))
         return
@@ -116,13 +122,13 @@ def main() -> None:
     names = {"__name__": "answer", "__builtins__": __builtins__}
     try:
         exec(compile(told["source"], SOURCE, "exec"), names)  # noqa: S102  that is what all of this is for
-        made = names[told["name"]]
-    except KeyError:
-        say({"missing": True})
-        return
     except BaseException as error:
         say(raised(error))
         return
+    if told["name"] not in names:
+        say({"missing": True})
+        return
+    made = names[told["name"]]
     resource.setrlimit(resource.RLIMIT_CPU, (most, most))
     say({"read": True})
     while True:

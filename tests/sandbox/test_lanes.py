@@ -8,7 +8,7 @@ from exercises.handed.checks import CouldNotDecide, TheirsFailed
 from grading.sandbox.bubblewrap import SPARE
 from grading.sandbox.limits import Limits
 from grading.sandbox.python import Sandboxed, sandboxed
-from tests.sandbox.conftest import SMALL, answer, told
+from tests.sandbox.conftest import IMPATIENT, SMALL, answer, told
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
 
@@ -21,7 +21,6 @@ ENDED = ("failed", "Your program ended in the middle of a call: it must return o
 SLOW = "Your program was stopped: one call kept the judge waiting for 1 s of the clock. "
 WALL = ("could not decide", SLOW + "It may sleep, or the machine was busy.")
 KILLED = ("failed", "Your program was killed: it used up its CPU time or its memory.")
-BRIEF = Limits(cpu=1, wall=1.0)
 
 
 class Abandoned(BaseException):
@@ -121,7 +120,7 @@ def test_a_source_that_ends_while_it_is_read_has_itself_to_blame(body):
 
 def test_a_source_that_lets_go_of_its_pipes_is_waited_for_and_no_longer():
     source = "import os, time\nos.closerange(0, 32)\ntime.sleep(60)\n"
-    assert told(source + PLAIN, limits=BRIEF) == WALL
+    assert told(source + PLAIN, limits=IMPATIENT) == WALL
 
 
 def test_a_process_that_the_source_leaves_behind_takes_the_place_of_its_copies():
@@ -138,7 +137,7 @@ class Answer:
         os.write(sys.modules['__main__'].SAID, b'{"ask": "x", "arguments": []}\\n')
         time.sleep(60)
 """
-    with sandboxed(source, "Answer", BRIEF) as program, program.start() as talk:
+    with sandboxed(source, "Answer", IMPATIENT) as program, program.start() as talk:
         with pytest.raises(CouldNotDecide) as why:
             talk.call("run", [], lambda name, arguments: "x" * 1_000_000)
         assert str(why.value) == WALL[1]
@@ -146,7 +145,7 @@ class Answer:
 
 def test_a_pipe_that_was_ready_and_is_no_more_does_not_hold_the_judge(monkeypatch):
     """Who is inside can read what it said itself, between our being told of it and our reading it."""
-    with sandboxed(PLAIN, "Answer", BRIEF) as program, program.start() as talk:
+    with sandboxed(PLAIN, "Answer", IMPATIENT) as program, program.start() as talk:
         read, theirs = os.read, talk.wrap.read
 
         def stolen(number, most):
@@ -172,4 +171,4 @@ class Answer:
         os.kill(os.getppid(), 9)
         os._exit(0)
 """
-    assert told(source, limits=BRIEF) == KILLED
+    assert told(source) == KILLED

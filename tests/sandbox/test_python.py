@@ -95,6 +95,11 @@ def test_the_same_program_does_the_same_twice_for_neither_hashes_nor_chance_diff
             "Your program raised TypeError in line 3: Object of type object is not JSON serializable.",
         ),
         (
+            "class Answer:\n    def __init__(self, port): port.get('key')",
+            "Your program raised RuntimeError in line 2: the port answers while a method is called, not while its "
+            "object is made.",
+        ),
+        (
             "class Answer:\n    def __init__(self, port): self.run = lambda: 1/0",
             "Your program raised ZeroDivisionError in line 2: division by zero.",
         ),
