@@ -133,6 +133,8 @@ class Drawer:
             row = Asked(item, f"{asked.path}.{len(rows)}", f"{asked.source}.{number}", in_row=True)
             if not (node := self.node(row)).empty or not self.compact:
                 rows.append(node)
+        if self.compact and not rows:  # one to write into
+            rows.append(self.node(Asked(item, f"{asked.path}.0", f"{asked.source}.{MOST_ROWS}", in_row=True)))
         return Rows(asked.path, asked.label, asked.help, rows, asked.needed, len(rows) >= MOST_ROWS)
 
     def _count(self, asked: Asked) -> int:

@@ -7,7 +7,13 @@ from typing import Any, ClassVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 MOST = 64 * 1024  # characters of an answer, as canonical JSON
-ALSO_WRONG = {"missing": "This is missing: fill it in.", "extra_forbidden": "There is no such field: leave it out."}
+ALSO_WRONG = {
+    "missing": "This is missing: fill it in.",
+    "extra_forbidden": "There is no such field: leave it out.",
+    "too_short": "There are too few of these: add what is missing.",
+    "too_long": "There are too many of these: leave some out.",
+    "string_pattern_mismatch": "This is not written as it is asked for: look at the example beside the field.",
+}
 
 
 @dataclass(frozen=True)

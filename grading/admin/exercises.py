@@ -104,7 +104,7 @@ def _points(attempt: Attempt) -> str:
 
 
 def left(stands: Standing) -> str:
-    return "any number" if stands.left is None else count(stands.left, "attempt") + " left"
+    return "as many as you like" if stands.left is None else count(stands.left, "attempt") + " left"
 
 
 def assignment_view(request: HttpRequest, assignment: int) -> HttpResponse:
