@@ -117,6 +117,15 @@ class Database:
         if session is not None and session.connection is not None and self.monitor is not None:
             self.monitor.end(session.connection)
 
+    def mend(self, name: str) -> None:
+        """As a worker before its next run: a session that was lost is opened anew. No step of anybody's run."""
+        session = self.sessions.get(name)
+        connection = None if session is None else session.connection
+        if session is not None and connection is not None and isinstance(connection.pgconn, Lost):
+            _drop(session)
+            del self.sessions[name]
+            self.session(name)
+
     def close(self) -> None:
         for session in self.sessions.values():
             _drop(session)

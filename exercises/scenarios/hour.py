@@ -46,6 +46,7 @@ class Pace:
 
 class StaffedBox(Box):
     """A box whose worker has so many processes, each with a database session that it keeps from run to run, as live.
+    One that was lost meanwhile is opened anew before the next run.
 
     A message that finds all of them busy waits in the box's queue, and its run begins when a process is free: late,
     and in the order in which the messages came. With two that never happens on the Wednesday, for no run takes twice
@@ -64,6 +65,7 @@ class StaffedBox(Box):
 
     def _sweep(self, run: Run, name: str) -> None:
         process = self._process(name)
+        self.database.mend(process)
         self._pass_on(process, name)
         try:
             super()._sweep(run, name)
@@ -83,7 +85,7 @@ class StaffedBox(Box):
         return self.free.pop(0)
 
     def _pass_on(self, one: str, other: str) -> None:
-        """The one's session is the other's from now on; one that was lost is opened anew where it is next used."""
+        """The one's session is the other's from now on."""
         sessions = self.database.sessions
         sessions.update({to: sessions.pop(of) for of, to in ((one, other), (other, one)) if of in sessions})
 

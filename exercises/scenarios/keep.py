@@ -26,7 +26,8 @@ class NotKept(LabError):
 def of_wednesday(setting: Setting, start: datetime, outcome: Outcome) -> dict[str, Any]:
     """What is kept of the evening: a row of `LabRun`, as JSON."""
     kept = _kept("wednesday", outcome, oracles.copies(outcome.verdict))
-    return {**kept, "again": f"lab wednesday{_flags(setting, start)}"}
+    fault = "" if outcome.mishap is None else f" --fault {outcome.mishap}"
+    return {**kept, "again": f"lab wednesday{_flags(setting, start)}{fault}"}
 
 
 def of_replay(schedule: str, played: Played) -> dict[str, Any]:

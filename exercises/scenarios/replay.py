@@ -15,6 +15,7 @@ from exercises.lab.scheduler import Policy, Scheduler, Taken
 from exercises.scenarios import wednesday
 from exercises.scenarios.boxes import Box, Servers, Setting, as_told
 from exercises.scenarios.hour import PROCESSES, Pace, StaffedBox, customers
+from exercises.scenarios.mishap import Mishap, Waiting
 from exercises.scenarios.placed import Placed
 from marlow.clock import StandingClock
 from shop.models import Book
@@ -45,6 +46,7 @@ class Outcome:
     errors: dict[str, str]  # of the runs that died, by their names
     places: Sequence[int] = ()  # of the events: how many steps came before each
     novel: tuple[int, int] = (0, 0)  # copies at the end: in the catalogue, on the shelf
+    mishap: Mishap | None = None
 
 
 def play(
@@ -55,9 +57,10 @@ def play(
     start: datetime = wednesday.START,
     processes: int = PROCESSES,
     friday: bool = True,
+    mishap: Mishap | None = None,
 ) -> Outcome:
-    """From `start` (one of wednesday.STARTS) to the end of the runs of 21:52, and then Friday. `processes`: of each
-    box's worker. The database is the laboratory's, lent.
+    """From `start` (one of wednesday.STARTS) to the end of the runs of 21:52, or with a mishap of those of
+    wednesday.AFTERMATH, and then Friday. `processes`: of each box's worker. The database is the laboratory's, lent.
     """
     with _stage(start) as furnished:
         scheduler = Scheduler(policy or FirstCome(), start)
@@ -66,9 +69,11 @@ def play(
         if start == wednesday.START_OF_EVENING:
             _open_the_shop(database, Box("web", 0.0, servers, setting, journal), furnished)
         boxes = [StaffedBox(name, servers, setting, journal, database, processes) for name in ("box-b", "box-a")]
-        for slot in slots(start):
+        for slot in slots(start, wednesday.CURTAIN if mishap is None else wednesday.AFTERMATH):
             for late, box in zip((timedelta(), BEHIND), boxes, strict=True):
                 box.cron(slot + late)
+        if mishap is not None:
+            Waiting(mishap, scheduler, database, boxes, servers)
         try:
             scheduler.run()
         finally:
@@ -81,12 +86,12 @@ def play(
     told["events"] = as_told(journal.events)
     errors = {fibre.name: repr(fibre.error) for fibre in scheduler.fibres if fibre.error is not None}
     copies = (novel.stock, novel.on_shelf)
-    return Outcome(told, journal.events, scheduler.taken, errors, journal.places, copies)
+    return Outcome(told, journal.events, scheduler.taken, errors, journal.places, copies, mishap)
 
 
-def slots(start: datetime) -> list[datetime]:
-    """When box B fires: every two minutes from `start` on, 21:52 being the last."""
-    return [start + place * EVERY for place in range((wednesday.CURTAIN - start) // EVERY + 1)]
+def slots(start: datetime, last: datetime = wednesday.CURTAIN) -> list[datetime]:
+    """When box B fires: every two minutes from `start` on, until this moment at the latest."""
+    return [start + place * EVERY for place in range((last - start) // EVERY + 1)]
 
 
 def _open_the_shop(database: Database, web: Box, furnished: wednesday.Stage) -> None:

@@ -16,6 +16,8 @@ from rich.text import Text
 from exercises.asked import FAULT, read
 from exercises.proof.screen import in_short
 from exercises.scenarios.exploration import Found
+from exercises.scenarios.mishap import Mishap
+from exercises.scenarios.stop import Stop
 from marlow.clock import monotonic
 from shop.words import count
 from sweeper.calls import SERVERS, Call
@@ -137,6 +139,15 @@ def _event(told: dict[str, Any]) -> Event:
 def verdict(told: dict[str, Any]) -> str:
     counts = ", ".join(f"{name.replace('_', ' ')} {told[name]}" for name in COUNTS)
     return f"{told['lock']} + {told['settle']}: {counts}"
+
+
+def stopped(mishap: Mishap, longest: Stop) -> str:
+    """How long nobody swept after it, at the longest."""
+    until = "" if longest.over else ", where the evening ends"
+    return (
+        f"At {mishap.at:%H:%M:%S} {mishap.words}. From then on nobody sweeps for {longest.seconds} s at the longest: "
+        f"from {clock(longest.begins)} to {clock(longest.ends)}{until}."
+    )
 
 
 def wrong(sentences: Sequence[str]) -> str:

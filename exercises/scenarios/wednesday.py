@@ -30,6 +30,7 @@ START = datetime(2026, 2, 11, 21, 50, tzinfo=UTC)  # Europe/London is on UTC in 
 START_OF_EVENING = datetime(2026, 2, 11, 20, 50, tzinfo=UTC)
 LAST_SLOT = datetime(2026, 2, 11, 21, 51, 50, tzinfo=UTC)  # runs that start from here on are those of 21:52
 CURTAIN = datetime(2026, 2, 11, 21, 52, 30, tzinfo=UTC)  # earliest end: every run of 21:52 has had its time
+AFTERMATH = datetime(2026, 2, 11, 22, 10, tzinfo=UTC)  # where something fails, the last messages come then
 LAST_CURTAIN = datetime(2026, 2, 11, 21, 53, 55, tzinfo=UTC)  # the clock stops before the boxes fire again
 FRIDAY = datetime(2026, 2, 13, 10, 0, tzinfo=UTC)
 STARTS = {"21:50": START, "20:50": START_OF_EVENING}

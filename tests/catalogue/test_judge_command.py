@@ -34,7 +34,7 @@ def judged(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, Any]:
 def test_an_answer_from_a_file_passes_or_not(name: str, status: int, capsys: pytest.CaptureFixture[str]) -> None:
     ended, results = judged(capsys, str(KNOWN / f"{name}.toml"))
     assert ended == status
-    assert [result["outcome"] == "passed" for result in results] == [True, not status, True]
+    assert [result["outcome"] == "passed" for result in results] == [True, not status, True, not status]
     assert (
         results[1]["evidence"]["again"]
         == "lab wednesday --lock postgres-advisory --settle unguarded --question lookup"

@@ -24,6 +24,11 @@ RIGHT = {
     "refused": "both",
     "catalogue": 0,
     "shelf": 0,
+    "failure": "the box freezes",
+    "where": "box B",
+    "at": "21:51:00",
+    "lasts": 600,
+    "keepalives": None,
 }
 VERSIONS = {"checks_version": 1, "digest": "0123456789abcdef", "marlow": "0.1.0", "seed": 7}
 

@@ -35,7 +35,7 @@ def test_a_student_finds_the_assignment_reads_what_is_asked_and_hands_in():
     here = school()
     caller = Caller(here.student)
     (row,) = caller.get("assignments")
-    assert (row["exercise"], row["points"], row["standing"]["open"]) == ("advisory", 8, True)
+    assert (row["exercise"], row["points"], row["standing"]["open"]) == ("advisory", 12, True)
     asked = caller.get(f"assignments/{row['id']}")
     assert asked["statement"].startswith("# ")
     assert set(asked["answers_schema"]["properties"]) == set(RIGHT)

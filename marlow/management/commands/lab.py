@@ -17,16 +17,17 @@ from exercises.lab.database import Database
 from exercises.lab.scheduler import LabError
 from exercises.proof import screen
 from exercises.proof.cells import FAULTS, Cell
-from exercises.scenarios import keep, matrix, told
+from exercises.scenarios import keep, matrix, stop, told
 from exercises.scenarios.boxes import ALL_FORMS, ALL_LOCKS, Setting
 from exercises.scenarios.corner import Corner
 from exercises.scenarios.exploration import POLICIES, Bounds, Exploration, Found
 from exercises.scenarios.faults import Kind
 from exercises.scenarios.hour import without_vain_questions
+from exercises.scenarios.mishap import Mishap
 from exercises.scenarios.replay import pairs, play
 from exercises.scenarios.room import laboratory
 from exercises.scenarios.spread import Spread
-from exercises.scenarios.wednesday import START_OF_EVENING, STARTS
+from exercises.scenarios.wednesday import AFTERMATH, START_OF_EVENING, STARTS
 from exercises.stage import NotAStage
 from marlow.clock import monotonic
 from marlow.laboratory import send
@@ -72,6 +73,13 @@ class Command(BaseCommand):
             door.add_argument("--question", choices=["lookup", "cancel"], default="lookup")
             door.add_argument("--stop-on-lost-lease", action="store_true")
             door.add_argument("--renew", action="store_true", help="renew the lease beside the run, where it can be")
+        wednesday.add_argument(
+            "--fault",
+            type=_mishap,
+            metavar="WHAT",
+            help="one failure at a time of day: power:box-b:7875@21:51:00 (seconds until Postgres misses the box), "
+            "freeze:box-b:600@…, kill:box-b@…, session:box-b@…, failover@…, dark:300@…; messages come until 22:10",
+        )
         for door in (wednesday, explore):
             door.add_argument("--keep", action="store_true", help="in the shop's database, for the admin")
         for name, choices in (("lock", LOCKS), ("fault", FAULTS), ("settle", FORMS)):
@@ -128,7 +136,7 @@ class Command(BaseCommand):
     def wednesday(self, database: Database, console: Console, options: dict[str, Any]) -> tuple[Any, int]:
         start = STARTS[options["start"]]
         setting = _setting(options)
-        outcome = play(database, setting, start=start)
+        outcome = play(database, setting, start=start, mishap=options["fault"])
         self.kept = keep.of_wednesday(setting, start, outcome)
         events, steps = keep.placed(outcome), keep.steps_of(outcome.taken)
         if start == START_OF_EVENING:
@@ -136,6 +144,9 @@ class Command(BaseCommand):
             console.print("Until 21:50 no question is answered; those are left out here, and are in --json.")
         console.print(told.timeline(events, steps))
         console.print(told.verdict(outcome.verdict))
+        if outcome.mishap is not None:
+            longest = stop.longest(outcome.events, outcome.mishap.moment(start), AFTERMATH)
+            console.print(told.stopped(outcome.mishap, longest), highlight=False)
         return outcome.verdict, 0
 
     def matrix(self, database: Database, console: Console, options: dict[str, Any]) -> tuple[Any, int]:
@@ -175,6 +186,14 @@ class Command(BaseCommand):
                 found = merge(spread)
         self.kept = keep.of_exploration(found)
         return _reported(found, console)
+
+
+def _mishap(text: str) -> Mishap:
+    """Raises ArgumentTypeError."""
+    try:
+        return Mishap.read(text)
+    except ValueError as error:
+        raise ArgumentTypeError(str(error)) from error
 
 
 def _kinds(text: str) -> tuple[Kind, ...]:
