@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 def own_pages() -> list["Page"]:
     """The rooms' own pages. Imported late: the site exists before any model does."""
     from exercises.admin import locks
-    from grading.admin import attempt, evidence, likeness, queue, regrade, release, tokens
+    from grading.admin import attempt, evidence, gradebook, likeness, queue, regrade, release, tokens
     from grading.admin import exercises as given
     from shop.admin import shelf
     from sweeper.admin import evening
 
     students = [*given.PAGES, *attempt.PAGES, *evidence.PAGES, *tokens.PAGES]
-    teachers = [*queue.PAGES, *release.PAGES, *regrade.PAGES, *likeness.PAGES]
+    teachers = [*gradebook.PAGES, *queue.PAGES, *release.PAGES, *regrade.PAGES, *likeness.PAGES]
     return [*shelf.PAGES, *evening.PAGES, *locks.PAGES, *students, *teachers]
 
 
