@@ -28,6 +28,7 @@ SPARE = 3  # seconds of CPU time of a lane beyond those of reading the source, f
 NOBODY = 64_357  # whom root becomes before anything is started; no account of this number is needed
 PYTHONS = ("/usr/bin/python3", "/usr/local/bin/python3")
 PATIENCE = 20.0  # real seconds that a sandbox may take to start: it takes 0.05
+ASK = " `manage.py doctor` says what it needs."
 ENDING = 1.0  # real seconds that bubblewrap has to say how its program ended
 DYING = 5.0  # real seconds that killed processes are given to be gone
 PROFILE = (
@@ -104,8 +105,7 @@ class Bubblewrap:
         self.close()
         words = said.decode(errors="replace").strip().splitlines()
         return CouldNotDecide(
-            f"The sandbox did not start: {words[-1] if words else 'bubblewrap said nothing'}. "
-            "`manage.py doctor` says what it needs."
+            f"The sandbox did not start: {words[-1].rstrip('.') if words else 'bubblewrap said nothing'}.{ASK}"
         )
 
     def exit_code(self) -> int | None:

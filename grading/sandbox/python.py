@@ -100,12 +100,14 @@ class Lane:
         self._rest = b""
         self._running = False  # a copy is in there
         self._broken = False
+        self._read = False  # their source, and so anything of theirs
         self._waited = 0.0
         self._starts = 0
         self._killed = bound.out_of_memory()
         self.wrap = Bubblewrap(limits, bound)
         try:
             self._hello()
+            self._read = True
             self._send({"source": source, "name": name})
             kind, message = self._hear("read", "missing", "raised")
             if kind == "missing":
@@ -230,8 +232,10 @@ class Lane:
         """Everything in the sandbox has ended: by their doing, if bubblewrap says with which status."""
         self._broken = True
         code = self.wrap.exit_code()
-        if code is None and self.bound.out_of_memory() == self._killed:
+        if code is None and not self._read:
             return self.wrap.did_not_start()
+        if code is None and self.bound.out_of_memory() == self._killed:
+            return CouldNotDecide("The sandbox was ended from outside, and not by your program.")
         return self._by_signal(128 - code if code is not None and code > 128 else code)
 
     def _by_signal(self, status: object) -> Exception:

@@ -172,3 +172,13 @@ class Answer:
         os._exit(0)
 """
     assert told(source) == KILLED
+
+
+def test_a_sandbox_that_is_killed_from_outside_is_not_held_against_the_program():
+    def port(name, arguments):
+        talk.wrap.process.kill()
+        talk.wrap.process.wait()
+
+    with sandboxed(PLAIN, "Answer", SMALL) as program, program.start() as talk, pytest.raises(CouldNotDecide) as why:
+        talk.call("run", [], port)
+    assert str(why.value) == "The sandbox was ended from outside, and not by your program."
