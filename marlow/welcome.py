@@ -12,6 +12,9 @@ from django.urls import reverse
 from exercises.admin.locks import LOCKS_PAGE, latest, tally
 from exercises.models import Performance
 from exercises.words import harmless, in_words
+from grading.admin.exercises import EXERCISES, given_to
+from grading.sight import threads
+from marlow.clock import real_now
 from shop.admin.shelf import SHELF
 from shop.models import Order
 from shop.shelf import totals
@@ -39,14 +42,15 @@ class Card:
 
 def welcome(request: HttpRequest) -> dict[str, Any]:
     """The cards this person may open, and the last performance if they may see it."""
-    cards = [make() for may_open, make in _doors() if may_open(request)]
+    cards = [make() for may_open, make in _doors(request) if may_open(request)]
     last = Performance.objects.first() if _list_of(Performance)(request) else None
     return {"cards": cards, "performance": last, **(_verdict(last) if last else {})}
 
 
-def _doors() -> list[tuple[MayOpen, Callable[[], Card]]]:
+def _doors(request: HttpRequest) -> list[tuple[MayOpen, Callable[[], Card]]]:
     """Each card behind the permissions of the page that it opens."""
     return [
+        (EXERCISES.open_to, lambda: _exercises(request)),
         (SHELF.open_to, _shelf),
         (EVENING.open_to, _evening),
         (_list_of(SweepRun), _runs),
@@ -62,6 +66,24 @@ def _list_of(model: type[Model]) -> MayOpen:
 def _verdict(performance: Performance) -> dict[str, Any]:
     tone = "good" if harmless(performance.verdict) else "bad" if performance.verdict else "warn"
     return {"verdict": in_words(performance.verdict), "verdict_tone": tone}
+
+
+def _exercises(request: HttpRequest) -> Card:
+    """Of a student what is to be handed in next, of an instructor who waits for an answer."""
+    address, given = reverse("admin:grading_exercises"), given_to(request.user, real_now())
+    mine = [one for one in given if one.mine and not one.over]
+    todo = [one for one in mine if one.last is None]
+    if todo:
+        text = f"Next: {todo[0].title}, due {todo[0].due}."
+        return Card("Exercises", f"{count(len(todo), 'exercise')} to hand in", text, address, "warn")
+    if mine:
+        return Card("Exercises", "All handed in", "See what the checks say, and try again.", address, "good")
+    if not given:
+        return Card("Exercises", "None yet", "No class of yours has exercises.", address)
+    waits = threads(request.user).filter(closed_at=None).count()
+    text = f"{count(sum(one.made for one in given), 'attempt')} handed in by your classes."
+    figure = f"{count(waits, 'second look')} open" if waits else "Nobody waits"
+    return Card("Exercises", figure, text, address, "warn" if waits else "good")
 
 
 def _shelf() -> Card:

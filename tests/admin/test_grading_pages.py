@@ -9,9 +9,11 @@ from django.test import Client
 from django.urls import reverse
 
 from exercises.handed.checks import Shown
+from exercises.handed.exercise import catalogue, exercise
 from grading import review, threads
 from grading.handin import Refused, hand_in
 from grading.models import Attempt, GradeChange, Judging, Thread, ThreadPost
+from marlow import classroom
 from marlow.clock import real_now
 from tests.admin.conftest import text, words
 from tests.grading.school import DAY, FAILED, MINUTE, RIGHT, WELL, Said, School, break_off, person
@@ -59,6 +61,29 @@ def test_a_student_reads_what_is_given_with_its_deadline_in_the_class_s_zone(now
     assert "(Pacific/Auckland)" in page
     assert "0 made, 3 attempts left" in page
     assert "not begun" in page
+
+
+def test_the_first_page_says_what_is_to_be_handed_in_and_who_waits_for_an_answer(school, now):
+    student, teacher = client_of(school.student), client_of(school.teacher)
+    first = reverse("admin:index")
+    assert "1 exercise to hand in Next: Swap in the advisory lock, due" in words(text(student, first))
+    attempt = school.judged(now=now)
+    assert "All handed in" in words(text(student, first))
+    assert "Nobody waits 1 attempt handed in by your classes." in words(text(teacher, first))
+    threads.open_thread(attempt, "refused", "Why?", by=school.student, now=now)
+    assert "1 second look open" in words(text(teacher, first))
+    assert "No class of yours has exercises." in words(text(client_of(person("newcomer")), first))
+
+
+def test_the_demo_s_student_finds_every_exercise_given_and_it_stays_one_class(now):
+    person("student"), person("instructor", "Instructor")
+    classroom.furnish(now)
+    of = classroom.furnish(now + 60 * DAY)
+    page = text(client_of(of.students.get()), to("exercises"))
+    assert [slug for slug in catalogue() if exercise(slug).title not in page] == []
+    assert of.assignments.count() == len(catalogue())
+    assert all(one.due_at > now + 60 * DAY for one in of.assignments.all())
+    assert of.name in text(client_of(of.instructors.get()), to("exercises"))
 
 
 def test_what_is_handed_in_is_acknowledged_on_its_own_page(school):

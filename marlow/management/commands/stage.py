@@ -1,4 +1,4 @@
-"""`manage.py stage`: tables, demo logins, the shop as it stood, and the clock standing at the start."""
+"""`manage.py stage`: tables, demo logins with their class, the shop as it stood, the clock standing at the start."""
 
 import shutil
 from argparse import ArgumentParser
@@ -15,6 +15,7 @@ from django.db import DatabaseError, InterfaceError
 
 from exercises import stage
 from exercises.scenarios import wednesday
+from marlow import classroom
 from marlow.clock import Dial, real_now
 from marlow.logins import LOGINS, PASSWORD
 
@@ -51,6 +52,7 @@ class Command(BaseCommand):
             real=real_now(),
         )
         _logins()
+        classroom.furnish(real_now())
         _sweep_out()
         epoch = datetime.fromisoformat(settings.MARLOW_CLOCK_EPOCH) if settings.MARLOW_CLOCK_EPOCH else start
         Dial(Path(settings.MARLOW_CLOCK_FILE)).set(epoch, settings.MARLOW_TIME_SCALE)

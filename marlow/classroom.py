@@ -1,0 +1,28 @@
+"""The demo's class: its student, its instructor, and every exercise of the catalogue given to it. Made by
+`manage.py stage`, only where MARLOW_DEMO is set.
+"""
+
+from datetime import datetime, timedelta
+
+from django.contrib.auth.models import User
+
+from exercises.handed.exercise import catalogue
+from grading.models import Assignment, Class, Enrolment
+
+NAME = "The Wednesday class"
+DUE = timedelta(days=14)
+LATE_DAYS = 7
+
+
+def furnish(now: datetime) -> Class:
+    """Safe to call again: what is there stays, and what has become due is due later. Raises User.DoesNotExist where
+    the demo's logins are not there yet.
+    """
+    of, _ = Class.objects.get_or_create(name=NAME)
+    of.instructors.add(User.objects.get(username="instructor"))
+    Enrolment.objects.get_or_create(of=of, student=User.objects.get(username="student"), defaults={"since": now})
+    rules = {"opens_at": now, "due_at": now + DUE, "late_days": LATE_DAYS}
+    for slug in catalogue():
+        Assignment.objects.get_or_create(of=of, exercise=slug, defaults=rules)
+    Assignment.objects.filter(of=of, due_at__lte=now).update(due_at=now + DUE)
+    return of
