@@ -212,7 +212,7 @@ class LabConnection(psycopg.Connection[Any]):
         """Be the victim of a deadlock."""
         self._victim = True
         if self.monitor:
-            self.monitor.cancel(self.pgconn.backend_pid)
+            self.monitor.give_up(self.pgconn.backend_pid)
 
     def _arrived(self, wanted: Wait) -> bool:
         """Whether the answer is there. False only where somebody blocks the statement; else it is waited for."""

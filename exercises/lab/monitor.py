@@ -12,7 +12,11 @@ import psycopg
 from psycopg import pq
 from psycopg.pq.abc import PGconn
 
+from marlow.clock import monotonic
+
 BLOCKED = "select pg_blocking_pids(%s)"  # in: a backend's pid. Out: the pids it waits for, none if it does not wait.
+# In: a backend's pid. Out: whether it is at a statement; no more once the transaction of one that failed is undone.
+WORKING = "select state = 'active' from pg_stat_activity where pid = %s"
 # Out: a table and one that it points at. Names as `statements` has them: in small letters, without a schema.
 PARENTS = """select lower(child.relname), lower(parent.relname) from pg_constraint
 join pg_class child on child.oid = conrelid join pg_class parent on parent.oid = confrelid where contype = 'f'"""
@@ -21,6 +25,7 @@ KEYED = """select distinct lower(t.relname) from pg_index i join pg_class t on t
 where i.indisunique and (not i.indisprimary or not exists (
     select from pg_attribute a where a.attrelid = i.indrelid and a.attnum = any(i.indkey) and a.attidentity <> ''))"""
 
+UNDONE_WITHIN = 5.0  # real seconds; it takes a thousandth
 OPEN = (pq.TransactionStatus.INTRANS, pq.TransactionStatus.INERROR)
 COPYING = (pq.ExecStatus.COPY_IN, pq.ExecStatus.COPY_OUT, pq.ExecStatus.COPY_BOTH)
 
@@ -82,6 +87,15 @@ class Monitor:
 
     def cancel(self, pid: int) -> None:
         self._connection.execute("select pg_cancel_backend(%s)", (pid,))
+
+    def give_up(self, pid: int) -> None:
+        """Cancel the statement that this one waits with, and see it undone. The client hears of the error a moment
+        before its locks are let go, and whoever waits for those is asked right behind this.
+        """
+        self.cancel(pid)
+        deadline = monotonic() + UNDONE_WITHIN
+        while self._connection.execute(WORKING, (pid,)).fetchone() == (True,) and monotonic() < deadline:
+            pass
 
     def end(self, connection: psycopg.Connection[Any]) -> None:
         """End its session, now: what it waits for is cancelled, its transaction rolled back, its locks, settings and

@@ -28,7 +28,9 @@ State = dict[str, int | str]  # of orders and books, by what they are called her
 
 
 def wrong(database: Database, settle: Settle) -> str:
-    """What is wrong with it, in a sentence; nothing where all is well. The settle is `ready`. Raises CouldNotDecide."""
+    """What is wrong with a settle that is `ready`, in a sentence that names the row; nothing where all is well.
+    Raises CouldNotDecide.
+    """
     try:
         with _furnished():
             return _released(settle) or _untouched(settle)
