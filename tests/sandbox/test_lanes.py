@@ -179,6 +179,7 @@ def test_a_sandbox_that_is_killed_from_outside_is_not_held_against_the_program()
         talk.wrap.process.kill()
         talk.wrap.process.wait()
 
-    with sandboxed(PLAIN, "Answer", SMALL) as program, program.start() as talk, pytest.raises(CouldNotDecide) as why:
+    source = "import time\n" + PLAIN.replace("return self.port.get('key')", "time.sleep(self.port.get('key') or 60)")
+    with sandboxed(source, "Answer", SMALL) as program, program.start() as talk, pytest.raises(CouldNotDecide) as why:
         talk.call("run", [], port)
     assert str(why.value) == "The sandbox was ended from outside, and not by your program."
