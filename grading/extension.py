@@ -18,6 +18,17 @@ def extend(
 ) -> Extension:
     """Instead of what they were given before. Raises NotYours, NotAnExtension."""
     demand_teaches(by, assignment.of)
+    why = allowed(assignment, student, days, attempts, why)
+    given, _ = Extension.objects.update_or_create(
+        assignment=assignment,
+        student=student,
+        defaults={"days": days, "attempts": attempts, "why": why, "given_by": by, "at": now},
+    )
+    return given
+
+
+def allowed(assignment: Assignment, student: Any, days: int, attempts: int, why: str) -> str:
+    """The reason as it will be written. Raises NotAnExtension."""
     why = why.replace("\x00", "").strip()[:LONGEST]
     if not why:
         raise NotAnExtension("Say why: somebody else may ask.")
@@ -25,9 +36,4 @@ def extend(
         raise NotAnExtension(f"Give from 0 to {MOST_DAYS} days and from 0 to {MOST_ATTEMPTS} attempts.")
     if not assignment.of.enrolments.filter(student=student.pk).exists():
         raise NotAnExtension(f"{student} is not in {assignment.of}: enrol them first.")
-    given, _ = Extension.objects.update_or_create(
-        assignment=assignment,
-        student=student,
-        defaults={"days": days, "attempts": attempts, "why": why, "given_by": by, "at": now},
-    )
-    return given
+    return why
