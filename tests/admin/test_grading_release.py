@@ -1,0 +1,129 @@
+"""Releases: one assignment's or all of a class, by who teaches it; what is incomplete is said before it is shown."""
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from grading import sight
+from grading.models import Assignment, Release
+from tests.admin.conftest import account, text, words
+from tests.grading.school import DUE, INSTRUCTOR, NOON, OPENS, Said, School
+
+pytestmark = pytest.mark.django_db
+PAGE = "admin:grading_releases"
+
+
+@pytest.fixture
+def school() -> School:
+    return School()
+
+
+def client_of(user: User) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+@pytest.fixture
+def teacher(school: School) -> Client:
+    return client_of(school.teacher)
+
+
+def said(client: Client, **form: object) -> str:
+    response = client.post(reverse(PAGE), form, follow=True)
+    assert response.status_code == 200
+    return words(response.content.decode())
+
+
+def second(school: School) -> Assignment:
+    return Assignment.objects.create(of=school.of, exercise="slot", opens_at=OPENS, due_at=DUE)
+
+
+def test_grades_are_shown_and_hidden_again(teacher, school):
+    school.judged()
+    assert "1 of 1" in words(text(teacher, reverse(PAGE)))
+    assert "see its grades now" in said(teacher, release=school.assignment.pk)
+    assert sight.released(school.assignment)
+    assert "by teacher-Wednesday" in words(text(teacher, reverse(PAGE)))
+    assert "hidden again" in said(teacher, take_back=school.assignment.pk)
+    assert not sight.released(school.assignment)
+    assert Release.objects.count() == 1
+
+
+def test_incomplete_grades_are_said_before_they_are_shown(teacher, school):
+    school.judged({"boxes": Said(INSTRUCTOR, 0, 3)})
+    school.judged(student=school.enrolled("another"))
+    school.hand_in(NOON, school.enrolled("a-third"))
+    page = said(teacher, release=school.assignment.pk)
+    assert "2 grades are incomplete" in page
+    assert not sight.released(school.assignment)
+    assert "see its grades now" in said(teacher, release=school.assignment.pk, sure="yes")
+    assert sight.released(school.assignment)
+
+
+def test_all_of_a_class_is_shown_at_once_after_one_question(teacher, school):
+    more, other = second(school), School("Thursday")
+    school.hand_in()
+    assert "1 grade is incomplete" in said(teacher, all=school.of.pk)
+    assert not Release.objects.exists()
+    assert "the grades of 2 assignments are shown now" in said(teacher, all=school.of.pk, sure="yes")
+    assert all(sight.released(one) for one in (school.assignment, more))
+    assert not sight.released(other.assignment)
+
+
+def test_released_twice_is_released_once(teacher, school):
+    for _ in range(2):
+        said(teacher, release=school.assignment.pk)
+    assert Release.objects.count() == 1
+
+
+@pytest.mark.parametrize("who", ["Operator", "Instructor", "Student", "its student", "another's teacher"])
+def test_nobody_else_shows_or_hides_anything(who, school, teacher):
+    other = School("Thursday")
+    own = {"its student": school.student, "another's teacher": other.teacher}
+    client = client_of(own.get(who) or account(who))
+    for form in ({"release": school.assignment.pk}, {"all": school.of.pk}):
+        assert client.post(reverse(PAGE), {**form, "sure": "yes"}).status_code in (403, 404)
+    assert not Release.objects.exists()
+    said(teacher, release=school.assignment.pk)
+    assert client.post(reverse(PAGE), {"take_back": school.assignment.pk}).status_code in (403, 404)
+    assert sight.released(school.assignment)
+    assert "Wednesday" not in client.get(reverse(PAGE)).content.decode().replace("student-Wednesday", "")
+
+
+def test_who_may_only_look_makes_none(school, teacher):
+    from django.contrib.auth.models import Group, Permission
+
+    looks = Group.objects.create(name="looks")
+    looks.permissions.add(Permission.objects.get(codename="view_release"))
+    school.teacher.groups.set([looks])
+    assert 'name="release"' not in text(teacher, reverse(PAGE))
+    assert teacher.post(reverse(PAGE), {"release": school.assignment.pk}).status_code == 403
+    assert not Release.objects.exists()
+
+
+def test_it_is_not_done_without_the_form_s_own_key(school):
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(school.teacher)
+    assert client.post(reverse(PAGE), {"release": school.assignment.pk}).status_code == 403
+    assert not Release.objects.exists()
+
+
+@pytest.mark.parametrize("number", ["x", "-1", "9" * 30, "²", "0"])
+def test_what_is_no_number_of_theirs_is_not_there(number, teacher):
+    for name in ("release", "all", "take_back"):
+        assert teacher.post(reverse(PAGE), {name: number}).status_code == 404
+
+
+def test_the_page_costs_the_same_however_much_was_handed_in(teacher, school, django_assert_num_queries):
+    school.judged()
+    with CaptureQueriesContext(connection) as few:
+        text(teacher, reverse(PAGE))
+    second(school)
+    for number in range(3):
+        school.judged(student=school.enrolled(f"s{number}"))
+    with django_assert_num_queries(len(few)):
+        assert "4 of 4" in words(text(teacher, reverse(PAGE)))
