@@ -15,6 +15,7 @@ FILLED_IN = {
     "POSTGRES_PASSWORD": "3f" * 16,
     "BROKER_PASSWORD": "4e" * 16,
     "LOCKS_PASSWORD": "5d" * 16,
+    "LAB_PASSWORD": "6c" * 16,
     "ALLOWED_HOSTS": "books.example",
 }
 REFERENCE = re.compile(r"\$\{(\w+)(?::([?-])([^}]*))?\}")
@@ -23,6 +24,7 @@ COMPOSE = YAML(typ="safe").load((ROOT / "docker-compose.yml").read_text())
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 OURS = {name: service for name, service in SERVICES.items() if "build" in service}
 BOXES = ("box-a", "box-b")
+JUDGES = ("judge-a", "judge-b")
 
 
 def missing_name(name: str, message: str) -> str:

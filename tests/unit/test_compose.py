@@ -15,6 +15,7 @@ from tests.unit.deployment import (
     BOXES,
     COMPOSE,
     FILLED_IN,
+    JUDGES,
     OURS,
     REFERENCE,
     ROOT,
@@ -26,9 +27,10 @@ from tests.unit.deployment import (
     run,
 )
 
-SECRETS = {"SECRET_KEY", "POSTGRES_PASSWORD", "BROKER_PASSWORD", "LOCKS_PASSWORD"}
+SECRETS = {"SECRET_KEY", "POSTGRES_PASSWORD", "BROKER_PASSWORD", "LOCKS_PASSWORD", "LAB_PASSWORD"}
 # Read by the programs inside the images of others, not by ours.
 OF_OTHER_IMAGES = {"POSTGRES_USER", "POSTGRES_DB", "POSTGRES_PASSWORD", "REDISCLI_AUTH"}
+LIFTED = ("seccomp", "apparmor", "systempaths")  # what keeps namespaces, their mounts and a /proc of theirs away
 OF_PYTHON = {"PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE"}
 REQUIRED = re.compile(r"\$\{\w+:\?[^}]+\}")
 
@@ -88,7 +90,7 @@ class TestTheComposeFile:
         assert "depend_on" in problems_of_schema(broken)
 
     def test_has_every_part_of_the_shop(self) -> None:
-        """The three servers, the provider, the migration, the web process and two boxes."""
+        """The servers, the provider, the migration, the web process, two boxes and two judges."""
         assert set(SERVICES) == {
             "postgres",
             "redis-broker",
@@ -96,8 +98,9 @@ class TestTheComposeFile:
             "provider",
             "migrate",
             "web",
-            "box-a",
-            "box-b",
+            "postgres-lab",
+            *BOXES,
+            *JUDGES,
         }
 
     def test_names_services_conditions_and_volumes_that_exist(self) -> None:
@@ -121,7 +124,7 @@ class TestTheComposeFile:
     def test_runs_the_migration_once_and_before_whoever_needs_the_tables(self) -> None:
         """One-shot, never restarted, and waited for."""
         assert SERVICES["migrate"]["restart"] == "no"
-        for name in ("web", *BOXES):
+        for name in ("web", *BOXES, *JUDGES):
             assert SERVICES[name]["depends_on"]["migrate"] == {"condition": "service_completed_successfully"}
 
     def test_publishes_the_web_port_on_the_loopback_and_nothing_else(self) -> None:
@@ -135,7 +138,14 @@ class TestTheComposeFile:
         for name, service in OURS.items():
             assert service["read_only"] is True, name
             assert service["cap_drop"] == ["ALL"], name
-            assert service["security_opt"] == ["no-new-privileges:true"], name
+            assert service["security_opt"][0] == "no-new-privileges:true", name
+
+    def test_lets_only_the_judges_make_namespaces(self) -> None:
+        """Bubblewrap can't start under Docker's own profiles; nobody else needs to do without them."""
+        without = {name for name, service in OURS.items() if len(service["security_opt"]) > 1}
+        assert without == set(JUDGES)
+        for name in JUDGES:
+            assert SERVICES[name]["security_opt"][1:] == [f"{kept}=unconfined" for kept in LIFTED]
 
 
 class TestSecrets:
@@ -233,6 +243,33 @@ class TestTheEnvironment:
         given = environment_of(SERVICES["web"])
         seen = run(["python", "manage.py", "check", "--deploy", "--fail-level", "WARNING"], given)
         assert seen.returncode == 0, seen.stderr
+
+
+class TestTheJudges:
+    def test_differ_in_their_name_and_in_nothing_else(self) -> None:
+        a, b = (json.dumps(SERVICES[name], sort_keys=True) for name in JUDGES)
+        assert a.replace("judge-a", "judge-b").replace("box-a", "box-b") == b
+
+    @pytest.mark.parametrize("name", JUDGES)
+    def test_try_answers_on_a_server_that_is_not_the_shops(self, name: str) -> None:
+        """With a password of its own, which that server asks for."""
+        given = environment_of(SERVICES[name])
+        shop, laboratory = urlsplit(given["DATABASE_URL"]), urlsplit(given["LAB_DATABASE_URL"])
+        assert laboratory.hostname == "postgres-lab" != shop.hostname
+        assert environment_of(SERVICES["postgres-lab"])["POSTGRES_PASSWORD"] == laboratory.password != shop.password
+
+    def test_are_the_only_ones_who_know_the_laboratorys_server(self) -> None:
+        knowing = {name for name, service in OURS.items() if "LAB_DATABASE_URL" in service.get("environment", {})}
+        assert knowing == set(JUDGES)
+
+    @pytest.mark.parametrize("name", JUDGES)
+    def test_run_no_box_and_no_box_runs_them(self, name: str) -> None:
+        """Judging never delays a sweep: an app, a queue and a pool of its own."""
+        command, health = SERVICES[name]["command"], SERVICES[name]["healthcheck"]["test"]
+        assert option(command, "--app") == option(health, "--app") == "marlow.judging"
+        assert option(health, "--destination") == f"{name}@{SERVICES[name]['hostname']}"
+        assert "-B" in command
+        assert all(option(SERVICES[box]["command"], "--app") == "marlow" for box in BOXES)
 
 
 class TestTheBoxes:

@@ -19,6 +19,7 @@ from redis.retry import Retry
 
 from marlow.celery import app
 from marlow.clock import wait_until
+from marlow.judging import app as judging
 from marlow.servers.launcher import free_port
 from marlow.servers.redis import binary
 from tests.unit.deployment import OURS, ROOT, SERVICES, dockerfile, environment_of, filled, option, run
@@ -102,6 +103,16 @@ class TestCommands:
         assert find_app(option(command, "--app")) is app
         self.options_exist(command, 3)
         accepted = run([*command, "--help"], environment_of(SERVICES["box-a"]))
+        assert accepted.returncode == 0, accepted.stderr
+
+    @pytest.mark.parametrize(
+        "command", [SERVICES["judge-a"]["command"], SERVICES["judge-a"]["healthcheck"]["test"][1:]]
+    )
+    def test_of_a_judge_is_one_that_celery_accepts(self, command: list[str]) -> None:
+        """As a box's, with the judges' app."""
+        assert find_app(option(command, "--app")) is judging
+        self.options_exist(command, 3)
+        accepted = run([*command, "--help"], environment_of(SERVICES["judge-a"]))
         assert accepted.returncode == 0, accepted.stderr
 
     @pytest.mark.parametrize("name", ["redis-broker", "redis-locks"])
