@@ -1,0 +1,208 @@
+"""Handing in as a browser sees it: nothing the policy forbids, nothing sideways, rows without JavaScript too."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.core.management import call_command
+from django.db import connections
+from django.test import override_settings
+from django.urls import reverse
+from playwright.sync_api import Browser, Page, sync_playwright
+from pytest_django.live_server_helper import LiveServer
+from pytest_django.plugin import DjangoDbBlocker
+
+from exercises.handed.checks import Shown
+from exercises.handed.exercise import catalogue
+from exercises.models import LabRun
+from grading import review, threads
+from grading.models import Assignment, Attempt, CheckResult
+from marlow import roles
+from marlow.clock import real_now
+from tests import labruns
+from tests.admin.test_browser import CHROMIUM, OPTIONS, PHONE, WIDE, Complaints
+from tests.grading.school import DAY, FAILED, INSTRUCTOR, MINUTE, RIGHT, WELL, Said, School, judge
+
+SECRET = "a long enough word"
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.django_db,
+    pytest.mark.xdist_group("browser"),
+    pytest.mark.skipif(not CHROMIUM, reason="no Chromium: on Debian, apt-get install chromium"),
+]
+
+
+class World(School):
+    """A class with every exercise, one attempt judged in every way there is, and one that waits."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for user in (self.teacher, self.student):
+            user.set_password(SECRET)
+            user.save()
+        now = real_now()
+        rules = {"opens_at": now - DAY, "due_at": now + DAY}
+        others = [slug for slug in catalogue() if slug != self.assignment.exercise]
+        self.others = [Assignment.objects.create(of=self.of, exercise=slug, **rules) for slug in others]
+        says = {**WELL, "secret": Said(FAILED, 0, 4, Shown.HIDDEN), "essay": Said(INSTRUCTOR, 0, 3)}
+        self.told = self.judged(says, now=now)
+        self._with_a_run(LabRun.objects.exclude(wrong=[]).order_by("pk")[0])
+        threads.open_thread(self.told, "refused", "Why is that\nno refusal?", by=self.student, now=now)
+        review.override(self.told, "friday", 2, "half right", by=self.teacher, now=now)
+        self.waiting = self.hand_in(now + MINUTE)
+
+    def _with_a_run(self, run: LabRun) -> None:
+        result = CheckResult.objects.get(judging__attempt=self.told, name="boxes")
+        result.evidence |= {"verdict": run.verdict, "steps": run.steps, "wrong": run.wrong, "again": run.again}
+        result.save()
+
+    def addresses(self) -> list[str]:
+        given = [self.assignment, *self.others]
+        return [
+            *(reverse("admin:index"), reverse("admin:grading_exercises")),
+            *(reverse("admin:grading_assignment", args=[one.pk]) for one in given),
+            *(reverse("admin:grading_attempt", args=[one.pk]) for one in (self.told, self.waiting)),
+            *(reverse("admin:grading_evidence", args=[self.told.pk, name]) for name in ("boxes", "refused")),
+        ]
+
+
+@pytest.fixture(scope="module")
+def world(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[World]:
+    with django_db_blocker.unblock():
+        roles.apply(apps)
+        for name in labruns.RECORDED:
+            labruns.one(name)
+        now = real_now()
+        yield World(rules={"opens_at": now - DAY, "due_at": now + 7 * DAY, "late_days": 3})
+        call_command("flush", interactive=False, verbosity=0)
+
+
+@pytest.fixture(scope="module")
+def house(world: World) -> Iterator[str]:
+    server = LiveServer("localhost")
+    with override_settings(ALLOWED_HOSTS=["localhost"]):
+        yield server.url
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def browser(house: str) -> Iterator[Browser]:
+    with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
+        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
+        chromium = playwright.chromium.launch(executable_path=str(Path(CHROMIUM)), args=OPTIONS)
+        yield chromium
+        chromium.close()
+        connections.close_all()
+
+
+@pytest.fixture
+def visit(browser: Browser, house: str) -> Iterator[Callable[..., tuple[Page, Complaints]]]:
+    """Opens the first page as this person; closes it after the test."""
+    contexts = []
+
+    def open_page(who: Any, **how: Any) -> tuple[Page, Complaints]:
+        contexts.append(browser.new_context(base_url=house, **how))
+        page = contexts[-1].new_page()
+        complaints = Complaints().of(page)
+        page.goto(reverse("admin:login"))
+        page.fill("#id_username", who.username)
+        page.fill("#id_password", SECRET)
+        page.click("input[type=submit]")
+        return page, complaints
+
+    yield open_page
+    for context in contexts:
+        context.close()
+
+
+@pytest.mark.parametrize("role", ["student", "teacher"])
+@pytest.mark.parametrize(("scheme", "viewport"), [("light", WIDE), ("dark", PHONE)], ids=["light", "dark-phone"])
+def test_no_page_of_hand_ins_is_complained_about_or_scrolls_sideways(visit, world, role, scheme, viewport):
+    page, complaints = visit(getattr(world, role), viewport=viewport, color_scheme=scheme)
+    for address in world.addresses():
+        page.goto(address)
+        page.wait_for_load_state("networkidle")
+        assert complaints == [], address
+        assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"], address
+
+
+@pytest.mark.parametrize("script", [True, False], ids=["with scripts", "without"])
+def test_rows_are_added_and_taken_away_and_keep_what_was_typed(visit, world, script):
+    page, _ = visit(world.student, java_script_enabled=script)
+    slot = next(one for one in world.others if one.exercise == "slot")
+    page.goto(reverse("admin:grading_assignment", args=[slot.pk]))
+    page.fill("[name='answers.events.0.at']", "21:50:00")
+    page.fill("[name='answers.events.1.at']", "21:51:00")
+    before = page.locator("[name^='answers.events.'][name$='.at']").count()
+    page.click("button[name=add][value=events]")
+    assert page.locator("[name^='answers.events.'][name$='.at']").count() == before + 1
+    assert page.input_value("[name='answers.events.1.at']") == "21:51:00"
+    page.click("button[name=remove][value='events.0']")
+    assert page.input_value("[name='answers.events.0.at']") == "21:51:00"
+    assert page.locator("[name^='answers.events.'][name$='.at']").count() == before
+
+
+def test_enter_in_a_field_hands_in_nothing_and_takes_no_row_away(visit, world):
+    page, _ = visit(world.student)
+    slot = next(one for one in world.others if one.exercise == "slot")
+    page.goto(reverse("admin:grading_assignment", args=[slot.pk]))
+    page.fill("[name='answers.events.0.at']", "21:50:00")
+    page.press("[name='answers.events.0.at']", "Enter")
+    page.wait_for_selector(".messagelist")
+    assert "Nothing is handed in yet" in page.inner_text(".messagelist")
+    assert page.input_value("[name='answers.events.0.at']") == "21:50:00"
+    assert page.locator(".errornote").count() == 0
+
+
+def fill(page: Page, answers: dict[str, Any]) -> None:
+    for name, value in answers.items():
+        inputs = page.locator(f"[name='answers.{name}']")
+        if value is None:
+            continue
+        if inputs.first.get_attribute("type") == "radio":
+            page.check(f"[name='answers.{name}'][value='{value}']")
+        elif inputs.first.evaluate("input => input.tagName") == "SELECT":
+            inputs.select_option(str(value))
+        else:
+            inputs.fill(str(value))
+
+
+def judged_elsewhere(attempt: Attempt) -> None:
+    """Committed, on another connection than the test's own, as a worker's is."""
+
+    def work() -> None:
+        judge(attempt, WELL, real_now())
+        connections.close_all()
+
+    worker = Thread(target=work)
+    worker.start()
+    worker.join()
+
+
+def test_a_double_click_hands_in_once_and_the_page_follows_the_judge(visit, world):
+    page, complaints = visit(world.student)
+    made = Attempt.objects.count()
+    page.goto(reverse("admin:grading_assignment", args=[world.assignment.pk]))
+    fill(page, RIGHT)
+    page.dblclick("button:text-is('Hand in')")
+    page.wait_for_selector("#progress[data-state=waiting]")
+    assert Attempt.objects.count() == made + 1
+    assert "Its receipt is" in page.inner_text(".messagelist")
+    judged_elsewhere(Attempt.objects.latest("pk"))
+    page.wait_for_selector("#progress[data-state=done]", timeout=15_000)
+    assert page.locator(".check").count() == len(WELL)
+    assert complaints == []
+
+
+def test_what_is_wrong_is_led_to_by_a_link_and_told_beside_its_field(visit, world):
+    page, _ = visit(world.student)
+    page.goto(reverse("admin:grading_assignment", args=[world.assignment.pk]))
+    fill(page, {**RIGHT, "catalogue": 777})
+    page.click("button:text-is('Hand in')")
+    page.click(".errornote a")
+    assert page.url.endswith("#id_catalogue")
+    assert "less than or equal to 99" in page.inner_text("#id_catalogue-problem")
+    assert page.input_value("#id_catalogue") == "777"
