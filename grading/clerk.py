@@ -76,9 +76,7 @@ class Clerk:
         if monotonic() < self._not_before:
             return False
         try:
-            said = self._ask({"open": True}, STARTS_IN, lambda words: None)
-            if "away" in said:
-                raise DeskFailed(str(said["away"]))
+            self._open(lambda words: None)
         except (DeskFailed, ServerError, OSError) as away:
             log.error("Nothing is judged on %s just now: %s", self.box, away)
             self._not_before = monotonic() + PAUSE
@@ -126,7 +124,18 @@ class Clerk:
             return undecided(str(failed))
 
     def _ask(self, question: Message, seconds: float, hear: Callable[[str | None], None]) -> Message:
-        """Of a desk that is there. One that is left in the middle of something is ended."""
+        """Of a desk that is ready: how long one takes to start is no check's time."""
+        if self._desk is None:
+            self._open(hear)
+        return self._said(question, seconds, hear)
+
+    def _open(self, hear: Callable[[str | None], None]) -> None:
+        said = self._said({"open": True}, STARTS_IN, hear)
+        if "away" in said:
+            raise DeskFailed(str(said["away"]))
+
+    def _said(self, question: Message, seconds: float, hear: Callable[[str | None], None]) -> Message:
+        """One that is left in the middle of something is ended."""
         if self._desk is None:
             self._desk = self._new_desk()
         try:

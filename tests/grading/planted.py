@@ -41,7 +41,7 @@ def act(answers, room):
             while True:
                 time.sleep(0.05)
         case "take all memory":
-            bytearray(64 * 1024**3)
+            bytearray(3 * 1024**3)
         case "say what is no JSON":
             return CHECKS[0].passed("Well.", Evidence("Well.", verdict={"share": float("nan")}))
         case "print":
