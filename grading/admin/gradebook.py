@@ -8,11 +8,13 @@ from django.http import HttpRequest, HttpResponse
 
 from grading import sight
 from grading.admin.chosen import chosen
+from grading.admin.filing import NEEDS
+from grading.admin.filing import PAGES as FILING
 from grading.admin.words import title_of
+from grading.distribution import spreads
 from grading.gradebook import Book, Cell, Row, Stage, gradebook
 from shop.admin.page import Page, asked, render
 
-NEEDS = ("grading.view_submission", "grading.view_attempt", "grading.view_judging", "grading.view_review")
 STATES = {
     **{stage.value: stage.value for stage in Stage},
     "late": "late",
@@ -61,6 +63,7 @@ def gradebook_view(request: HttpRequest) -> HttpResponse:
         exercises=[(one.exercise, title_of(one.exercise)) for one in book.assignments],
         columns=[{"assignment": one, "title": title_of(one.exercise)} for one in columns],
         lines=[_line(row, found) for row, found in _found(book, wanted)],
+        spreads=[{"spread": one, "title": title_of(one.assignment.exercise)} for one in spreads(book)],
     )
 
 
@@ -85,4 +88,4 @@ def _line(row: Row, cells: Sequence[Cell | None]) -> dict[str, Any]:
 
 
 BOOK = Page("grading/gradebook/", "grading_gradebook", "Gradebook", NEEDS, gradebook_view)
-PAGES = [BOOK]
+PAGES = [BOOK, *FILING]

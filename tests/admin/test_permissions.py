@@ -135,6 +135,7 @@ def somebodys(rows: Any) -> dict[str, Any]:
     school = School(rules={"opens_at": OPENS - DAY})
     return {
         "book": rows[Book].pk,
+        "of": school.of.pk,
         "assignment": school.assignment.pk,
         "attempt": school.judged().pk,
         "check": "boxes",
@@ -148,7 +149,7 @@ def address_of(page: Page, somebodys: dict[str, Any]) -> str:
 
 def to_whom_it_is_open(page: Page) -> str:
     """The work of a class is not there for people outside it, whatever their role."""
-    return NOTHING if "<int:a" in page.route else YES
+    return NOTHING if "<int:a" in page.route or "<int:of>" in page.route else YES
 
 
 @pytest.mark.parametrize("person", PEOPLE)
