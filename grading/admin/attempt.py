@@ -10,6 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 
+from exercises.handed.checks import Outcome
 from grading import forms, sight
 from grading.admin.deeds import DEEDS, Slip, done
 from grading.admin.exercises import HAND_IN, again
@@ -19,6 +20,7 @@ from grading.models import Attempt, Judging, State, Thread
 from grading.sight import Seen, SeenCheck
 from marlow.clock import real_now
 from shop.admin.page import Page, render
+from shop.words import count
 
 UNDECIDED_YET = {State.WAITING, State.RUNNING}
 
@@ -66,7 +68,8 @@ def _page(request: HttpRequest, attempt: Attempt, slip: Slip | None = None) -> H
         seen=seen,
         own=own,
         state=words,
-        state_tone=tone,
+        state_tone=_tone(seen) or tone,
+        passed=_passed(seen),
         moving=seen.state in UNDECIDED_YET,
         lines=_lines(request, attempt, seen, now, slip),
         slip=slip if slip and not slip.check else None,
@@ -77,6 +80,22 @@ def _page(request: HttpRequest, attempt: Attempt, slip: Slip | None = None) -> H
     )
     page.status_code = 422 if slip else 200
     return page
+
+
+def _shown(seen: Seen) -> list[SeenCheck]:
+    return [check for check in seen.checks if check.outcome is not None]
+
+
+def _passed(seen: Seen) -> str:
+    """Of the checks whose outcome is shown: `2 of 3 checks passed`."""
+    shown = _shown(seen)
+    good = sum(check.outcome == Outcome.PASSED for check in shown)
+    return f"{good} of {count(len(shown), 'check')} passed" if shown else ""
+
+
+def _tone(seen: Seen) -> str:
+    failed = any(check.outcome != Outcome.PASSED for check in _shown(seen))
+    return "warn" if seen.state == State.DONE and failed else ""
 
 
 def _lines(request: HttpRequest, attempt: Attempt, seen: Seen, now: datetime, slip: Slip | None) -> list[Line]:

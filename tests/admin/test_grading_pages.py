@@ -184,7 +184,7 @@ def test_a_student_sees_what_each_check_says_and_points_with_the_release_alone(s
     attempt, client = school.judged(now=now), client_of(school.student)
     page = words(text(client, to("attempt", attempt.pk)))
     assert "What refused teaches." in page
-    assert "Points are shown when the instructor releases them." in page
+    assert "2 of 3 checks passed. Points are shown when the instructor releases them." in page
     assert "6 of 8 points" not in page
     review.override(attempt, "refused", 1, "half right", by=school.teacher, now=now)
     review.comment(attempt, "Well seen.", by=school.teacher, now=now)
