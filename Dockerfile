@@ -1,10 +1,15 @@
-# One image for web, boxes, provider and migrate; docker-compose.yml says what each of them runs.
+# One image for web, boxes, judges, provider and migrate; docker-compose.yml says what each of them runs.
 FROM python:3.12-slim
 
 ENV PYTHONUNBUFFERED=1 \
     PYTHONDONTWRITEBYTECODE=1
 
 WORKDIR /app
+
+# What a judge's sandbox filters system calls with; the rest of it is in the requirements and in the image already.
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends libseccomp2 \
+    && rm -rf /var/lib/apt/lists/*
 
 # The locked requirements first, so that a change of code does not install them again.
 COPY requirements.txt ./
