@@ -37,7 +37,7 @@ def test_an_attempt_is_kept_with_its_receipt_and_waits_to_be_judged():
     kept = Attempt.objects.get(pk=attempt.pk)
     canonical = json.dumps(RIGHT, sort_keys=True, separators=(",", ":"))
     assert (kept.number, kept.received_at, kept.through, kept.late) == (1, NOON, "form", 0)
-    assert (kept.answers, kept.answers_version) == (RIGHT, 1)
+    assert (kept.answers, kept.answers_version) == (RIGHT, 2)
     assert kept.sha256 == sha256(canonical.encode()).hexdigest()
     judging = kept.judgings.get()
     assert (judging.state, judging.counts, queue.position(judging)) == ("waiting", True, 1)
