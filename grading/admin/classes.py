@@ -11,14 +11,14 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from grading import sight
-from grading.admin.fields import AssignmentForm, ClassForm, EnrolmentForm, ExtensionForm
+from grading.admin.fields import AssignmentForm, ClassForm, ExtensionForm
 from grading.admin.words import in_zone, title_of
 from grading.extension import extend
 from grading.models import Assignment, Class, Enrolment, Extension, Release
 from marlow.clock import real_now
 from shop.admin.record import Fields, Readable, TabularInline, moment
 
-AT = moment("at")
+AT, SINCE = moment("at"), moment("since")
 
 
 class Taught(Readable):
@@ -45,17 +45,24 @@ class Taught(Readable):
 
 
 class EnrolmentInline(TabularInline):
-    """Students of the class: enrolled by their user name and taken out again; their work stays."""
+    """Students of the class. They are taken out here, and their work stays; they are enrolled by their user names."""
 
     model = Enrolment
-    form = EnrolmentForm
-    extra = 3
-    fields = ["student"]
+    extra = 0
+    fields = ("who", SINCE)
+    readonly_fields = ("who", SINCE)
     verbose_name_plural = "Students"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Enrolment]:
         rows: QuerySet[Enrolment] = super().get_queryset(request)
-        return rows.filter(of__in=sight.taught(request.user)).select_related("student")
+        return rows.filter(of__in=sight.taught(request.user)).select_related("of", "student")
+
+    @admin.display(description="student")
+    def who(self, enrolment: Enrolment) -> str:
+        return str(enrolment.student)
+
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
 
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
@@ -66,7 +73,6 @@ class ClassAdmin(Taught):
     form = ClassForm
     list_display = ["name", "zone"]
     search_fields = ["name"]
-    fields = ["name", "zone", "instructors"]
     autocomplete_fields = ["instructors"]
     inlines = [EnrolmentInline]
 
@@ -82,14 +88,15 @@ class ClassAdmin(Taught):
         """Who teaches a class is a superuser's to say."""
         return [] if request.user.is_superuser else ["instructors"]
 
-    def save_formset(self, request: HttpRequest, form: Any, formset: Any, change: bool) -> None:
-        """Since when somebody is enrolled is not typed in. Two who enrol the same student at once both did:
-        `enrolled_once`.
-        """
-        for new in formset.save(commit=False):
-            Enrolment.objects.get_or_create(of=new.of, student=new.student, defaults={"since": real_now()})
-        for enrolment in formset.deleted_objects:
-            enrolment.delete()
+    def get_fields(self, request: HttpRequest, obj: Model | None = None) -> Fields:
+        enrols = request.user.has_perm("grading.add_enrolment") and self.has_change_permission(request, obj)
+        return ["name", "zone", "instructors", *(["enrol"] if enrols else [])]
+
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
+        """Who is enrolled already stays so, whoever else enrols them at the same time: `enrolled_once`."""
+        super().save_related(request, form, formsets, change)
+        for student in form.cleaned_data.get("enrol", ()):
+            Enrolment.objects.get_or_create(of=form.instance, student=student, defaults={"since": real_now()})
 
 
 @admin.register(Assignment)
@@ -172,10 +179,19 @@ class ExtensionAdmin(Taught):
         return of
 
     def get_fields(self, request: HttpRequest, obj: Model | None = None) -> Fields:
-        return ["assignment", "student", "days", "attempts", "why", *(["given_by", AT] if obj else [])]
+        whose = ["whose", "days", "attempts", "why", "giver", AT] if obj else ["student", "days", "attempts", "why"]
+        return ["assignment", *whose]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> list[Any]:
-        return ["assignment", "student", "given_by", AT] if obj else []
+        return ["assignment", "student", "whose", "giver", AT] if obj else []
+
+    @admin.display(description="student")
+    def whose(self, extension: Extension) -> str:
+        return str(extension.student)
+
+    @admin.display(description="given by")
+    def giver(self, extension: Extension) -> str:
+        return str(extension.given_by)
 
     def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         if db_field.name == "assignment":

@@ -1,5 +1,6 @@
 """Forms of classes, of what is given to them and of extensions: what is wrong stands at its field, in a sentence."""
 
+import re
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ from django.utils.timezone import get_current_timezone_name
 
 from exercises.handed.exercise import catalogue
 from grading.extension import NotAnExtension, allowed
-from grading.models import Assignment, Class, Enrolment, Extension
+from grading.models import Assignment, Class, Extension
 
 if TYPE_CHECKING:
     ModelForm = forms.ModelForm[Any]
@@ -18,6 +19,7 @@ else:
     ModelForm, PersonField = forms.ModelForm, forms.ModelChoiceField
 
 MOST_DAYS = 366  # of lateness
+TOLD = 10  # names that are told of at once
 LAST_YEAR = 2199  # of a deadline: days are added to it
 
 
@@ -34,6 +36,15 @@ class ByName(PersonField):
 
 
 class ClassForm(ModelForm):
+    """`enrol`: accounts, by the user names that were typed in."""
+
+    enrol = forms.CharField(
+        required=False,
+        max_length=20_000,
+        widget=forms.Textarea(attrs={"rows": 3, "cols": 40, "spellcheck": "false"}),
+        help_text="User names of students, one a line or with commas between them. Who is in it already stays.",
+    )
+
     class Meta:
         model = Class
         fields = "__all__"
@@ -43,13 +54,14 @@ class ClassForm(ModelForm):
             "instructors": "They see and grade everything that is handed in to this class.",
         }
 
-
-class EnrolmentForm(ModelForm):
-    student = ByName(label="User name")
-
-    class Meta:
-        model = Enrolment
-        fields = ["student"]
+    def clean_enrol(self) -> list[Any]:
+        names = list(dict.fromkeys(re.split(r"[\s,;]+", self.cleaned_data["enrol"].strip(" ,;\r\n\t"))))
+        people = get_user_model()._default_manager.filter(is_active=True, username__in=names)
+        missing = [name for name in names if name and name not in {one.get_username() for one in people}]
+        if missing:
+            told = ", ".join(missing[:TOLD]) + (" …" if len(missing) > TOLD else "")
+            raise forms.ValidationError(f"There is no active account of these user names: {told}.")
+        return list(people)
 
 
 def _catalogue() -> list[tuple[str, str]]:
