@@ -6,6 +6,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from grading import review
+from grading.cells import lines_as, rows_of, totals_as
+from grading.corrections import read
 from grading.gradebook import Book, Cell, Stage, gradebook
 from grading.models import Assignment, Enrolment
 from tests.grading.school import DAY, DUE, FAILED, INSTRUCTOR, NOON, OPENS, PASSED, Said, School, break_off, person
@@ -74,10 +76,10 @@ def test_the_number_of_queries_does_not_grow_with_the_class():
     school = School()
 
     def queries() -> int:
-        with CaptureQueriesContext(
-            connection,
-        ) as seen:
-            book_of(school)
+        with CaptureQueriesContext(connection) as seen:
+            book = book_of(school)
+            totals_as("csv", book)
+            read(rows_of(lines_as("csv", book)), by=school.teacher)
         return len(seen)
 
     review.override(school.judged(), "refused", 1, "So.", by=school.teacher, now=NOON)
