@@ -5,6 +5,7 @@ import uuid
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import Permission
 from django.test import Client
 from django.urls import reverse
 
@@ -191,6 +192,8 @@ def test_a_student_sees_what_each_check_says_and_points_with_the_release_alone(s
     assert "half right" not in (hidden := text(client, to("attempt", attempt.pk)))
     assert "Well seen." not in hidden
     assert "History of this grade" not in hidden
+    for page in (to("exercises"), to("assignment", school.assignment.pk)):
+        assert " of 8" not in words(text(client, page))
     review.release(school.assignment, by=school.teacher, now=now)
     page = words(text(client, to("attempt", attempt.pk)))
     for told in ("7 of 8 points", "half right", "Well seen.", "History of this grade"):
@@ -344,6 +347,23 @@ def test_a_student_does_nothing_of_an_instructor_s_on_their_own_attempt(school, 
     page = text(client, to("attempt", attempt.pk))
     assert "Give these points" not in page
     assert "Answer and close" not in page
+
+
+def test_who_may_only_look_does_nothing_even_in_a_class_of_their_own(school, now):
+    attempt, names = school.judged(now=now), ("view_assignment", "view_attempt")
+    threads.open_thread(attempt, "refused", "Why?", by=school.student, now=now)
+    for user in (school.student, school.teacher):
+        user.groups.clear()
+        user.user_permissions.set(Permission.objects.filter(codename__in=names))
+    before = written()
+    for user in (school.student, school.teacher):
+        client = client_of(user)
+        assert client.get(to("attempt", attempt.pk)).status_code == 200
+        for deed in DEEDS:
+            assert client.post(to("attempt", attempt.pk), deed).status_code == 403, deed
+        assert hands_in(client, school).status_code == 403
+        assert "Hand in</button>" not in text(client, to("assignment", school.assignment.pk))
+    assert written() == before
 
 
 def test_an_instructor_reads_all_of_the_class_and_hands_in_nothing(school, now):
