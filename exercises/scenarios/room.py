@@ -44,6 +44,8 @@ def laboratory() -> Iterator[Database]:
     with alone(folder, "manage.py lab"):
         postgres = EmbeddedPostgres(folder / "postgres").start()
         try:
+            with _reached(postgres.url()) as session:  # a server of our own: a guest logs in to nothing else on it
+                session.execute("revoke connect on database postgres, template1 from public")
             with _opened(postgres.url(), given=False) as database:
                 yield database
         finally:

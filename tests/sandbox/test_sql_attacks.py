@@ -2,11 +2,14 @@
 
 from collections.abc import Iterator
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
+from django.conf import LazySettings
 from django.db import DatabaseError, connection, connections
+from pytest_django import DjangoDbBlocker
 
 from exercises.catalogue.slot import settle as slots
 from exercises.catalogue.slot.answers import Answers, Step
@@ -20,6 +23,7 @@ from exercises.lab.database import Database
 from exercises.lab.policies import FirstCome
 from exercises.lab.scheduler import LabError, Scheduler
 from exercises.scenarios.corner import START, furnished_with
+from exercises.scenarios.room import laboratory
 from grading.judge import decide
 from grading.room import JudgesRoom
 from shop.models import Order
@@ -297,6 +301,18 @@ def test_the_role_may_log_in_to_no_other_database_of_the_laboratorys(student: An
         cursor.execute("select rolsuper, rolcreaterole, rolcreatedb, rolbypassrls, rolinherit from pg_roles "
                        "where rolname = %s", [student.settings_dict["USER"]])  # fmt: skip
         assert cursor.fetchone() == (False,) * 5
+
+
+def test_on_the_laboratorys_own_server_it_may_log_in_to_no_other_at_all(
+    tmp_path: Path, settings: LazySettings, django_db_blocker: DjangoDbBlocker
+) -> None:
+    settings.LAB_DATABASE_URL, settings.STATE_DIR = "", tmp_path
+    with django_db_blocker.unblock(), laboratory() as own, own.receiving(GUEST), connection.cursor() as cursor:
+        cursor.execute(
+            "select datname from pg_database where has_database_privilege(%s, oid, 'connect') and datallowconn",
+            [own.guests[ALIAS]["USER"]],
+        )
+        assert cursor.fetchall() == [("marlow",)]
 
 
 def test_a_password_of_before_opens_nothing(database: Database) -> None:
