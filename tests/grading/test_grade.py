@@ -88,8 +88,9 @@ def test_a_check_that_needs_an_instructor_leaves_the_grade_incomplete_until_one_
     attempt = school.judged(OPEN)
     assert (points_of(attempt).total, the_grade().complete) == (3, False)
     review.override(attempt, "refused", 2, "Looked at it.", by=school.teacher, now=NOON)
-    assert not the_grade().complete
     review.override(attempt, "friday", 0, "It is wrong.", by=school.teacher, now=NOON)
+    assert not the_grade().complete
+    review.override(attempt, "failure", 0, "It is no failure.", by=school.teacher, now=NOON)
     assert (the_grade().total, the_grade().complete) == (5, True)
 
 
@@ -97,10 +98,10 @@ def test_an_attempt_parked_before_any_check_spoke_can_be_given_points_and_is_com
     school = School()
     attempt = school.hand_in()
     break_off(attempt)
-    assert (points_of(fresh(attempt)).of, the_grade().complete) == (8, False)
-    for name in ("boxes", "refused", "friday"):
+    assert (points_of(fresh(attempt)).of, the_grade().complete) == (12, False)
+    for name in ("boxes", "refused", "friday", "failure"):
         review.override(attempt, name, 2, "By hand.", by=school.teacher, now=NOON)
-    assert the_grade() == grade.Points(0, 6, 0, 6, 8, complete=True)
+    assert the_grade() == grade.Points(0, 8, 0, 8, 12, complete=True)
 
 
 def test_a_parked_attempt_that_the_machine_judges_after_all_is_an_ordinary_one():

@@ -247,7 +247,7 @@ def test_an_attempt_that_waits_shows_its_place_in_the_queue_and_what_it_can_give
     school.hand_in(student=school.enrolled("neighbour"))
     attempt = school.hand_in(NOON + MINUTE)
     shown = seen(school.student, attempt, NOON + MINUTE)
-    assert (shown.state, shown.position, shown.checks, shown.points, shown.of) == ("waiting", 2, [], None, 8)
+    assert (shown.state, shown.position, shown.checks, shown.points, shown.of) == ("waiting", 2, [], None, 12)
 
 
 def test_an_attempt_that_was_parked_shows_no_zero():
@@ -255,7 +255,7 @@ def test_an_attempt_that_was_parked_shows_no_zero():
     attempt = school.hand_in()
     break_off(attempt)
     shown = seen(school.student, the_attempt(school), NOON)
-    assert (shown.state, [check.outcome for check in shown.checks]) == ("parked", ["could not decide"] * 3)
+    assert (shown.state, [check.outcome for check in shown.checks]) == ("parked", ["could not decide"] * 4)
     review.release(school.assignment, by=school.teacher, now=NOON)
     assert of_student(school, NOON).complete is False
 
