@@ -134,7 +134,8 @@ SERVERS = ("DATABASE_URL", "CELERY_BROKER_URL", "LOCK_REDIS_URL", *LOCK_SERVERS)
 GIVEN_SERVERS = {name: env.str(name) for name in SERVERS if name in env.ENVIRON}
 
 # What any program needs to run here, and nothing of ours: for a process that is to know no secret.
-ANY_PROGRAM = {name: os.environ[name] for name in ("PATH", "HOME", "TMPDIR", "LANG", "LC_ALL") if name in os.environ}
+_ANY = {"PATH", "HOME", "TMPDIR", "LANG", "LC_ALL"}
+ANY_PROGRAM = {name: value for name, value in os.environ.items() if name in _ANY}
 
 
 def environment_for(**extra: str) -> dict[str, str]:
