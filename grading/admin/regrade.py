@@ -52,7 +52,7 @@ def _taught(viewer: Any) -> QuerySet[Regrade]:
 def scopes(viewer: Any) -> list[Scope]:
     """The classes that a person teaches, and what is given to each."""
     found = []
-    for of in sight.taught(viewer):
+    for of in sight.taught(viewer).prefetch_related("assignments"):
         found.append(_of_class(of))
         found.extend(_of_assignment(one) for one in of.assignments.all())
     return found

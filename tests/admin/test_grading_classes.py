@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from grading.models import Assignment, Class, Enrolment, Extension
 from tests.admin.conftest import PEOPLE, account, text, words
-from tests.grading.school import DUE, NOON, OPENS, School, person
+from tests.grading.school import DUE, NOON, OPENS, School, both, person
 
 pytestmark = pytest.mark.django_db
 ROWS = (Class, Assignment, Enrolment, Extension)
@@ -74,6 +74,7 @@ def more_time(chosen: Assignment, name: str, **more: Any) -> dict[str, Any]:
 def _outside(who: str, school: School, other: School) -> Client:
     """Logged in as somebody who does not teach the school's class."""
     mine = {"student of the class": school.student, "teacher of another class": other.teacher}
+    mine |= {"of both": both(school, other)} if who == "of both" else {}
     return Client() if who == "anonymous" else client_of(mine.get(who) or account(who))
 
 
@@ -87,11 +88,11 @@ def problem(response: Any) -> str:
     return words(response.content.decode())
 
 
-@pytest.mark.parametrize("who", [*PEOPLE, "student of the class", "teacher of another class"])
+@pytest.mark.parametrize("who", [*PEOPLE, "student of the class", "teacher of another class", "of both"])
 def test_nobody_outside_a_class_changes_anything_of_it(who, school, other):
     client = _outside(who, school, other)
     extension, before = extended(school), everything()
-    enrolment = school.of.enrolments.get()
+    enrolment = school.of.enrolments.get(student=school.student)
     posts = [
         (to("class", "add"), classed(school.of, name="Mine", zone="UTC")),
         (to("class", "change", school.of.pk), classed(school.of, name="Mine")),
@@ -114,7 +115,7 @@ def test_nobody_outside_a_class_changes_anything_of_it(who, school, other):
     assert enrolment in school.of.enrolments.all()
 
 
-@pytest.mark.parametrize("who", [*PEOPLE, "student of the class", "teacher of another class"])
+@pytest.mark.parametrize("who", [*PEOPLE, "student of the class", "teacher of another class", "of both"])
 def test_who_is_in_a_class_is_read_by_who_teaches_it(who, school, other):
     classmate = school.enrolled("a-classmate")
     client, extension = _outside(who, school, other), extended(school, classmate)

@@ -13,7 +13,7 @@ from exercises.handed.exercise import exercise
 from grading.handin import hand_in
 from grading.models import Assignment, Attempt
 from tests.admin.conftest import account, text, words
-from tests.grading.school import DUE, NOON, OPENS, School
+from tests.grading.school import DUE, NOON, OPENS, School, both
 
 pytestmark = pytest.mark.django_db
 PAGE = "admin:grading_likeness"
@@ -59,7 +59,7 @@ def pair(client: Client, finer: Assignment, one: object, other: object, field: s
 def test_alike_programs_are_a_hint_and_the_page_says_so(school, finer):
     one, other = two(school, finer)
     teacher = client_of(school.teacher)
-    assert "The finer key" in words(text(teacher, reverse(PAGE)))
+    assert "The finer key, Wednesday" in words(text(teacher, reverse(PAGE)))
     page = text(teacher, reverse(PAGE), assignment=str(finer.pk))
     assert "A hint, and no verdict" in words(page)
     assert "student-Wednesday and another" in words(page)
@@ -83,14 +83,14 @@ def test_where_nothing_is_alike_or_no_program_is_asked_for_it_is_said(school, fi
     assert "this exercise asks for no program" in page
 
 
-@pytest.mark.parametrize("who", ["Operator", "Instructor", "Student", "its student", "another's teacher"])
+@pytest.mark.parametrize("who", ["Operator", "Instructor", "Student", "its student", "another's teacher", "of both"])
 def test_nobody_else_reads_a_hint_or_a_program(who, school, finer):
     attempts, outside = two(school, finer), School("Thursday")
-    own = {"its student": school.student, "another's teacher": outside.teacher}
+    own = {"its student": school.student, "another's teacher": outside.teacher, "of both": both(school, outside)}
     client = client_of(own.get(who) or account(who))
     assert client.get(reverse(PAGE), {"assignment": finer.pk}).status_code in (403, 404)
     assert pair(client, finer, *(one.pk for one in attempts)).status_code in (403, 404)
-    assert "The finer key" not in client.get(reverse(PAGE)).content.decode()
+    assert "The finer key, Wednesday" not in client.get(reverse(PAGE)).content.decode()
     assert client.post(reverse(PAGE)).status_code == 403
 
 

@@ -14,7 +14,7 @@ from grading.models import Judging
 from marlow.clock import real_now
 from tests.admin.conftest import account, text, words
 from tests.grading.anew import judged_anew
-from tests.grading.school import DAY, INSTRUCTOR, NOON, UNDECIDED, Said, School, break_off
+from tests.grading.school import DAY, INSTRUCTOR, NOON, UNDECIDED, Said, School, both, break_off
 
 pytestmark = pytest.mark.django_db
 PAGE = "admin:grading_queue"
@@ -92,10 +92,10 @@ def test_an_operator_reads_numbers_and_boxes_and_nobody_s_work(school):
         assert kept not in page
 
 
-@pytest.mark.parametrize("who", ["Operator", "Instructor", "Student", "its student", "another's teacher"])
+@pytest.mark.parametrize("who", ["Operator", "Instructor", "Student", "its student", "another's teacher", "of both"])
 def test_only_its_instructor_has_it_tried_again(who, school):
     parked, other = break_off(school.hand_in()), School("Thursday")
-    own = {"its student": school.student, "another's teacher": other.teacher}
+    own = {"its student": school.student, "another's teacher": other.teacher, "of both": both(school, other)}
     client, before = client_of(own.get(who) or account(who)), states()
     assert again(client, parked.pk) in (403, 404)
     assert states() == before

@@ -2,14 +2,16 @@
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from grading import regrade, review
 from grading.models import Attempt, Judging, Regrade
 from tests.admin.conftest import account, text, words
 from tests.grading.anew import ANEW, LATER, judged_anew, points
-from tests.grading.school import DAY, NOON, School, judge
+from tests.grading.school import DAY, NOON, School, both, judge
 
 pytestmark = pytest.mark.django_db
 PAGE = "admin:grading_regrades"
@@ -119,11 +121,11 @@ def test_where_nothing_was_handed_in_nothing_begins(teacher, school):
     assert not Regrade.objects.exists()
 
 
-@pytest.mark.parametrize("who", ["Operator", "Instructor", "Student", "its student", "another's teacher"])
+@pytest.mark.parametrize("who", ["Operator", "Instructor", "Student", "its student", "another's teacher", "of both"])
 def test_nobody_else_begins_applies_or_drops_or_reads_one(who, school):
     attempt, other = school.judged(), School("Thursday")
     made = judged_anew(school, attempt)
-    own = {"its student": school.student, "another's teacher": other.teacher}
+    own = {"its student": school.student, "another's teacher": other.teacher, "of both": both(school, other)}
     client, judgings = client_of(own.get(who) or account(who)), Judging.objects.count()
     scopes = (f"attempt:{attempt.pk}", f"assignment:{school.assignment.pk}", f"class:{school.of.pk}")
     forms = [{"what": one, "why": "Mine."} for one in scopes]
@@ -160,3 +162,15 @@ def test_a_reason_is_text_and_nothing_else(teacher, school):
     attempt = school.judged()
     made = regrade.begin([attempt], "one", "<script>alert(1)</script>", by=school.teacher, now=LATER)
     assert "<script>alert(1)" not in text(teacher, reverse(PAGE)) + text(teacher, reverse(PAGE), regrade=str(made.pk))
+
+
+def test_the_list_costs_the_same_however_much_is_in_it(teacher, school, django_assert_num_queries):
+    judged_anew(school, school.judged())
+    with CaptureQueriesContext(connection) as few:
+        text(teacher, reverse(PAGE))
+    for name in ("Monday", "Tuesday"):
+        more = School(name)
+        judged_anew(more, more.judged())
+        more.of.instructors.add(school.teacher)
+    with django_assert_num_queries(len(few)):
+        assert "Tuesday: everything" in words(text(teacher, reverse(PAGE)))

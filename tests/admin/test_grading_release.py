@@ -10,7 +10,7 @@ from django.urls import reverse
 from grading import sight
 from grading.models import Assignment, Release
 from tests.admin.conftest import account, text, words
-from tests.grading.school import DUE, INSTRUCTOR, NOON, OPENS, Said, School
+from tests.grading.school import DUE, INSTRUCTOR, NOON, OPENS, Said, School, both
 
 pytestmark = pytest.mark.django_db
 PAGE = "admin:grading_releases"
@@ -80,10 +80,10 @@ def test_released_twice_is_released_once(teacher, school):
     assert Release.objects.count() == 1
 
 
-@pytest.mark.parametrize("who", ["Operator", "Instructor", "Student", "its student", "another's teacher"])
+@pytest.mark.parametrize("who", ["Operator", "Instructor", "Student", "its student", "another's teacher", "of both"])
 def test_nobody_else_shows_or_hides_anything(who, school, teacher):
     other = School("Thursday")
-    own = {"its student": school.student, "another's teacher": other.teacher}
+    own = {"its student": school.student, "another's teacher": other.teacher, "of both": both(school, other)}
     client = client_of(own.get(who) or account(who))
     for form in ({"release": school.assignment.pk}, {"all": school.of.pk}):
         assert client.post(reverse(PAGE), {**form, "sure": "yes"}).status_code in (403, 404)

@@ -93,6 +93,14 @@ class School:
         return Attempt.objects.get(pk=attempt.pk)
 
 
+def both(school: School, other: School) -> User:
+    """An instructor of the other class who is a student of this one."""
+    made = school.enrolled("of-both")
+    made.groups.set([Group.objects.get(name="Instructor")])
+    other.of.instructors.add(made)
+    return made
+
+
 def judge(attempt: Attempt, says: dict[str, Said], now: datetime = NOON, regrade: Regrade | None = None) -> Judging:
     """Goes through the queue as a worker does, until this attempt's judging has reached its end."""
     mine = attempt.judgings.get(regrade=regrade)
