@@ -16,7 +16,7 @@ class Answers(Base):
     source: Annotated[
         str,
         Code("python"),
-        Field(title="Your lock", description="A class Lock with acquire(name, ttl), release(name)."),
+        Field(title="Your lock", description="A class Lock with acquire(name, milliseconds) and release(name)."),
     ]
     cannot_prevent: Annotated[
         Literal["two-holders-after-a-pause", "foreign-delete", "stuck-after-a-crash", "nothing"],
