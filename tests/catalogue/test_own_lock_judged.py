@@ -1,31 +1,39 @@
 """Locks that are handed in, in their sandbox and under every order: what is found, and what is said of it."""
 
-from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import AbstractContextManager
+from typing import NoReturn
 
 import pytest
 
 from exercises.catalogue.own_lock.answers import Answers
 from exercises.catalogue.own_lock.checks import DEAD, EXCLUDES, HONEST, OWN
 from exercises.catalogue.own_lock.lock import NAME
+from exercises.catalogue.own_lock.port import BESIDES, QUESTIONS
 from exercises.handed.answers import read
 from exercises.handed.checks import Check, CouldNotDecide, Outcome, Result
 from exercises.handed.exercise import Known, exercise
 from exercises.lab.database import Database
-from exercises.scenarios.boxes import ALL_LOCKS
+from exercises.scenarios.boxes import ALL_FORMS, ALL_LOCKS
 from grading.judge import decide, judge
 from grading.room import JudgesRoom
-from tests.lab.conftest import database
+from grading.sandbox.python import Lane
 
-__all__ = ["database"]
 KNOWN = {known.name: known for known in exercise("own-lock").known()}
 RIGHT = KNOWN["right"].answers["source"]
-Judge = Callable[..., Result]
+PAUSE, CRASH, FOREIGN = "two-holders-after-a-pause", "stuck-after-a-crash", "foreign-delete"
+
+
+def no_laboratory() -> AbstractContextManager[Database]:
+    raise AssertionError("Nothing here needs a database.")
 
 
 @pytest.fixture
-def room(database: Database) -> JudgesRoom:
-    return JudgesRoom(lambda: nullcontext(database))
+def room() -> JudgesRoom:
+    return JudgesRoom(no_laboratory)
+
+
+def decided(check: Check, source: str, room: JudgesRoom, claim: str = "nothing") -> Result:
+    return decide(check, read(Answers, {"source": source, "cannot_prevent": claim}), room)
 
 
 @pytest.mark.parametrize("known", KNOWN.values(), ids=KNOWN)
@@ -33,41 +41,77 @@ def test_known_answers_get_their_verdicts(known: Known, room: JudgesRoom) -> Non
     found = exercise("own-lock")
     given = {check.name: result for check, result in judge(found, read(found.answers, known.answers), room)}
     assert {name: (result.outcome.value, result.points) for name, result in given.items()} == known.expected
+
+
+def test_nothing_of_it_is_left_in_the_lists_even_where_it_broke_off(room: JudgesRoom) -> None:
+    before = {*ALL_LOCKS}, {*ALL_FORMS}
+    decided(EXCLUDES, RIGHT, room)
+    decided(DEAD, RIGHT.replace("return", "raise"), room)
+    assert ({*ALL_LOCKS}, {*ALL_FORMS}) == before
     assert NAME not in ALL_LOCKS
-
-
-def decided(check: Check, source: str, room: JudgesRoom, claim: str = "nothing") -> Result:
-    return decide(check, read(Answers, {"source": source, "cannot_prevent": claim}), room)
 
 
 def test_the_same_lock_has_the_same_evidence_twice(room: JudgesRoom) -> None:
     for name, check in (("wrong_looked_before", EXCLUDES), ("wrong_compared_here", OWN), ("right", HONEST)):
         answers = KNOWN[name].answers
         once, again = (decided(check, answers["source"], room, answers["cannot_prevent"]) for _ in range(2))
-        assert once.evidence == again.evidence
+        assert once == again
         assert once.evidence.schedule
         assert once.evidence.verdict
         assert once.evidence.steps
 
 
+def test_two_that_lock_by_different_keys_meet_in_the_shortest_order(room: JudgesRoom) -> None:
+    shown = decided(EXCLUDES, KNOWN["wrong_key_of_its_own"].answers["source"], room).evidence
+    asked = [(step["who"], step["step"].split()[1]) for step in shown.steps if step["step"].startswith("redis")]
+    assert asked == [("box-a/1", "SET"), ("box-b/1", "SET"), ("box-b/1", "DEL"), ("box-a/1", "DEL")]
+    assert shown.wrong == ("two runs held the lock at once, and the lease of neither was over",)
+
+
 def test_the_order_that_is_shown_is_one_in_which_the_other_key_is_deleted(room: JudgesRoom) -> None:
     shown = decided(OWN, KNOWN["wrong_compared_here"].answers["source"], room).evidence
-    asked = [step["step"] for step in shown.steps if "redis" in step["step"]]
-    assert asked[-1].startswith("redis DEL")
-    assert [event["kind"] for event in shown.verdict["events"]].count("acquired") >= 2  # type: ignore[index]
+    asked = [(step["who"], step["step"].split()[1]) for step in shown.steps if step["step"].startswith("redis")]
+    late = asked.index(("box-a/1", "DEL"))
+    others = [who for who, question in asked[:late] if question == "SET" and who not in ("box-a/1", "box-b/1")]
+    assert others
+    assert (others[-1], "DEL") not in asked[:late]
+    assert "pause of box-a" in [step["step"] for step in shown.steps]
+    assert shown.verdict is not None
+    assert shown.verdict["foreign_deletes"] == 1
+
+
+def test_a_key_that_goes_before_its_lease_is_seen_by_whoever_comes_a_moment_early(room: JudgesRoom) -> None:
+    short = RIGHT.replace("milliseconds)\n\n", "milliseconds - 2)\n\n")
+    assert short != RIGHT
+    assert decided(EXCLUDES, RIGHT, room).outcome is Outcome.PASSED
+    found = decided(EXCLUDES, short, room)
+    assert found.outcome is Outcome.FAILED
+    assert "With box A stopped for a while, in one order of two boxes: two runs held the lock" in found.sentence
+
+
+def test_one_that_lives_longer_than_its_lease_stops_the_other_box(room: JudgesRoom) -> None:
+    found = decided(DEAD, RIGHT.replace("milliseconds)\n\n", "milliseconds + 1)\n\n"), room)
+    assert found.outcome is Outcome.FAILED
+    assert "With box A killed, in one order of two boxes: a run was told no" in found.sentence
 
 
 @pytest.mark.parametrize(
     ("acquire", "says"),
     [
-        ("while not self.port.set_if_absent(name, 'x', 9): pass", "more than 20 questions in one call"),
+        ("while self.port.get('other') is None: pass", "more than 20 questions in one call"),
         ("return self.port.lock(name)", "Your lock asked 'lock': a port has set_if_absent"),
+        ("return self.port.get()", "asked get with 0 values: it takes key."),
+        ("return self.port.now(1)", "asked now with 1 values: it takes none."),
         ("return self.port.set_if_absent(name, 5, 9)", "with a value that is none"),
+        ("return self.port.set_if_absent('a\\nb', 'x', 9)", "with a key that is none"),
         ("return self.port.set_if_absent(name, 'x', 0)", "with an expiry that is none"),
+        ("return self.port.set_if_absent(name, 'x', True)", "with an expiry that is none"),
         ("return self.port.set_if_absent(name, 'x', 10**9)", "a day at the most"),
+        ("return self.port.expire_if_equal(name, 'x')", "asked expire_if_equal with 2 values"),
         ("return 'yes'", "Your acquire returned 'yes': return True or False."),
         ("return 1 / 0", "Your program raised ZeroDivisionError in line 5: division by zero."),
         ("while True: pass", "used up its 2 s of CPU time"),
+        ("import time; return self.port.set_if_absent(name, str(time.time_ns()), 9)", "did not do the same"),
     ],
 )
 def test_a_lock_that_fails_of_itself_is_told_so(acquire: str, says: str, room: JudgesRoom) -> None:
@@ -79,11 +123,20 @@ def test_a_lock_that_fails_of_itself_is_told_so(acquire: str, says: str, room: J
         assert says in result.sentence
 
 
+def test_one_that_only_fails_after_a_pause_is_told_so_with_the_order(room: JudgesRoom) -> None:
+    late = RIGHT.replace("        self.port.delete_if_equal(", "        assert self.port.delete_if_equal(")
+    assert decided(DEAD, late, room).outcome is Outcome.PASSED
+    found = decided(OWN, late, room)
+    assert found.outcome is Outcome.FAILED
+    assert found.sentence.startswith("Your program raised AssertionError in line ")
+    assert "pause of box-a" in found.evidence.text
+
+
 def test_where_there_is_no_sandbox_nothing_is_decided(room: JudgesRoom, monkeypatch: pytest.MonkeyPatch) -> None:
-    def none(source: str, name: str) -> None:
+    def none(self: JudgesRoom, source: str, name: str) -> NoReturn:
         raise CouldNotDecide("There is no sandbox here.")
 
-    monkeypatch.setattr(JudgesRoom, "python", lambda self, source, name: none(source, name))
+    monkeypatch.setattr(JudgesRoom, "python", none)
     for check in exercise("own-lock").checks:
         result = decided(check, RIGHT, room)
         assert (result.outcome, result.sentence) == (Outcome.UNDECIDED, "There is no sandbox here.")
@@ -92,8 +145,6 @@ def test_where_there_is_no_sandbox_nothing_is_decided(room: JudgesRoom, monkeypa
 def test_a_sandbox_that_ends_in_the_middle_of_an_order_decides_nothing(
     room: JudgesRoom, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from grading.sandbox.python import Lane
-
     calls = iter(range(10**6))
     real = Lane.call
 
@@ -107,7 +158,31 @@ def test_a_sandbox_that_ends_in_the_middle_of_an_order_decides_nothing(
     assert (result.outcome, result.sentence) == (Outcome.UNDECIDED, "The sandbox went away.")
 
 
-def test_a_claim_that_its_own_lock_does_not_show_is_not_honest(room: JudgesRoom) -> None:
-    result = decided(HONEST, RIGHT, room, "stuck-after-a-crash")
-    assert result.outcome is Outcome.FAILED
-    assert "never shows it" in result.sentence
+@pytest.mark.parametrize(
+    ("name", "claim", "outcome", "says"),
+    [
+        ("right", PAUSE, Outcome.PASSED, "Here it is. With box A stopped for a while"),
+        ("right", CRASH, Outcome.FAILED, "that is prevented, and something else is left"),
+        ("right", FOREIGN, Outcome.FAILED, "that is prevented, and something else is left"),
+        ("right", "nothing", Outcome.FAILED, "Something is left"),
+        ("wrong_plain_delete", FOREIGN, Outcome.FAILED, "This does happen to your lock, and need not: set a value"),
+        ("wrong_expiry_later", CRASH, Outcome.FAILED, "This does happen to your lock, and need not: give the key"),
+        ("wrong_no_expiry", CRASH, Outcome.PASSED, "Here it is. With box A killed"),
+        ("wrong_no_expiry", PAUSE, Outcome.FAILED, "look at what a crash leaves of it"),
+    ],
+)
+def test_what_is_left_is_what_this_very_lock_shows(
+    name: str, claim: str, outcome: Outcome, says: str, room: JudgesRoom
+) -> None:
+    result = decided(HONEST, KNOWN[name].answers["source"], room, claim)
+    assert result.outcome is outcome
+    assert says in result.sentence
+    assert bool(result.evidence.steps) == ("happen" in says or "Here it is" in says)
+
+
+def test_the_statement_lists_what_a_port_has() -> None:
+    statement = exercise("own-lock").statement
+    for name, (_, takes) in QUESTIONS.items():
+        assert f"| `{name}({', '.join(takes)})` |" in statement
+    for name in BESIDES:
+        assert f"`{name}()`" in statement

@@ -1,135 +1,119 @@
-"""The lock is played in every order of two boxes: calm, with a pause, with a crash."""
+"""The lock is played in every order of two boxes: in calm weather, with a pause anywhere, with a crash anywhere."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from exercises.catalogue.own_lock import orders
+from exercises.catalogue.own_lock import claims
 from exercises.catalogue.own_lock.answers import Answers
-from exercises.catalogue.own_lock.lock import Watch, playing
-from exercises.catalogue.own_lock.orders import CALM, KILLED, PAUSED, Failure, Looked, search
+from exercises.catalogue.own_lock.claims import CALM, CRASH, JUST_BEFORE, KILLED, LONE, PAUSE, STILL
+from exercises.catalogue.own_lock.conduct import Conduct
+from exercises.catalogue.own_lock.orders import Failure, Wrong, first_failure
+from exercises.catalogue.own_lock.playing import World, known
 from exercises.handed.checks import Check, Evidence, Result, Room, TheirsFailed
-from exercises.lab.database import Database
+from exercises.scenarios.corner import START
 from exercises.scenarios.keep import of_replay
-from exercises.scenarios.part import Bounds
 
-VERSION, PLACE = 1, 3
-Decided = Callable[[Database, Watch], Result]
+VERSION, PLACE = 2, 3
 
 
 def excludes(answers: Answers, room: Room) -> Result:
-    """With nothing going wrong."""
-    return _played(
-        EXCLUDES,
-        answers,
-        room,
-        orders.calm,
-        CALM,
-        "Where nothing goes wrong there is one holder at a time, and whoever comes when it is free gets it.",
+    """Two boxes, and one of them may stand still while it holds the lock."""
+    well = (
+        "Alone it says yes, and is free again; and in no order do two runs hold it at once, while a box that stands "
+        "still does so within its lease."
     )
+    return _decided(EXCLUDES, answers, room, _sought(EXCLUDES, [JUST_BEFORE], claims.together, well))
 
 
 def own(answers: Answers, room: Room) -> Result:
-    """With one box stopped anywhere, until just past a deadline."""
-    return _played(
-        OWN,
-        answers,
-        room,
-        orders.foreign,
-        PAUSED,
-        "Wherever a box stands still, and however long: no run takes away another run’s key.",
-    )
+    """With one box that stands still anywhere, until just past a deadline."""
+    well = "Wherever a box stands still, and until whichever deadline: no run lays hands on the key of another."
+    return _decided(OWN, answers, room, _sought(OWN, [CALM, STILL], claims.foreign, well))
 
 
 def dead(answers: Answers, room: Room) -> Result:
     """With one box killed anywhere."""
-    return _played(
-        DEAD,
-        answers,
-        room,
-        orders.stuck,
-        KILLED,
-        "Wherever a box is killed: once the lease is over, the other box gets the lock.",
-    )
+    well = "Wherever a box is killed: as soon as its lease is over, the other one is told yes."
+    return _decided(DEAD, answers, room, _sought(DEAD, [KILLED], claims.stuck, well))
 
 
 def honest(answers: Answers, room: Room) -> Result:
-    """What it can't prevent, seen in a run of this very lock."""
-    claims = {
-        "two-holders-after-a-pause": (orders.two, PAUSED),
-        "foreign-delete": (orders.foreign, PAUSED),
-        "stuck-after-a-crash": (orders.stuck, KILLED),
-    }
-    if answers.cannot_prevent not in claims:
-        told = (
-            "Something is left, of any lock with a lease: think of the box that is stopped while it holds the lock."
-        )
-        return HONEST.failed(told, Evidence(told))
-    looked, bounds = claims[answers.cannot_prevent]
-
-    def decide(database: Database, watch: Watch) -> Result:
-        seen = search(database, watch, looked, bounds)
-        if seen is None:
-            told = (
-                "This was looked for in every order, and your lock never shows it: what you call left is prevented."
-            )
-            return HONEST.failed(told, Evidence(told))
-        if seen.theirs:
-            return HONEST.failed(seen.what, _evidence(seen))
-        if answers.cannot_prevent == "foreign-delete":
-            told = "Your lock does delete another run’s key, and need not: compare and delete in one question."
-            return HONEST.failed(told, _evidence(seen, told))
-        told = f"Here it is: {seen.what}. No lock whose holder may stand still prevents it; what is written has to."
-        return HONEST.passed(told, _evidence(seen, told))
-
-    return _with(HONEST, answers, room, decide)
+    """What is left, seen in a run of this very lock."""
+    return _decided(HONEST, answers, room, lambda conduct: _claimed(answers.cannot_prevent, conduct))
 
 
-def _played(check: Check, answers: Answers, room: Room, looked: Looked, bounds: Bounds, well: str) -> Result:
-    def decide(database: Database, watch: Watch) -> Result:
-        failure = search(database, watch, looked, bounds)
-        if failure is None:
-            return check.passed(well, Evidence(well))
-        return check.failed(_what_fails(failure), _evidence(failure))
-
-    return _with(check, answers, room, decide)
-
-
-def _with(check: Check, answers: Answers, room: Room, decide: Decided) -> Result:
-    """A program that can't be read has failed whatever is asked of it. So has one that is no lock: whoever says yes
-    to everybody, or to nobody, deletes no other's key and leaves nobody waiting.
+def _decided(check: Check, answers: Answers, room: Room, decide: Callable[[Conduct], Result]) -> Result:
+    """Whoever says yes to nobody lays hands on nobody's key, and whoever says yes to everybody lets nobody wait: what
+    is no lock is right in nothing. Nor is a program that can't be read, or that asks without end.
     """
     try:
-        with playing(room, answers.source) as (database, watch):
-            failure = None if check is EXCLUDES else search(database, watch, orders.calm, CALM)
-            if failure is None:
-                return decide(database, watch)
-            return check.failed(f"This is no lock yet. {_what_fails(failure)}", _evidence(failure))
+        with room.python(answers.source, "Lock") as program, known():
+            conduct = Conduct(program)
+            failure = first_failure([LONE], claims.idle, conduct)
+            failure = failure or first_failure([CALM], claims.together, conduct)
+            return decide(conduct) if failure is None else check.failed(_what_fails(failure), _evidence(failure))
     except TheirsFailed as failed:
         return check.failed(str(failed), Evidence(str(failed)))
 
 
+def _sought(check: Check, worlds: Sequence[World], wrong: Wrong, well: str) -> Callable[[Conduct], Result]:
+    def decide(conduct: Conduct) -> Result:
+        failure = first_failure(worlds, wrong, conduct)
+        if failure is None:
+            return check.passed(well, Evidence(well))
+        return check.failed(_what_fails(failure), _evidence(failure))
+
+    return decide
+
+
+def _claimed(claim: str, conduct: Conduct) -> Result:
+    """Only one thing is left of a lock, however well it is written: the other ones are looked for where they are
+    claimed. Raises TheirsFailed, CouldNotDecide.
+    """
+    shown = first_failure(*claims.SHOWN[claim], conduct) if claim in claims.SHOWN else None
+    if shown is None:
+        told = claims.NEVER[claim]
+        return HONEST.failed(told, Evidence(told))
+    if shown.failed:
+        return HONEST.failed(_what_fails(shown), _evidence(shown))
+    if claim == PAUSE or (claim == CRASH and first_failure(*claims.SHOWN[PAUSE], conduct) is None):
+        told = f"Here it is. {_what_fails(shown)} {claims.WHY[claim]}"
+        return HONEST.passed(told, _evidence(shown, told))
+    told = f"This does happen to your lock, and need not: {claims.MEND[claim]}. {_what_fails(shown)}"
+    return HONEST.failed(told, _evidence(shown, told))
+
+
+# --- In words -----------------------------------------------------------------------------------------------------
+
+
 def _what_fails(failure: Failure) -> str:
-    if failure.theirs:
-        return failure.what
-    struck = sorted(
-        f"{fault.box.replace('box-', 'box ').upper().replace('BOX', 'box')}" for fault in failure.played.met
-    )
-    how = (
-        f"With {struck[0]} {'stopped' if failure.what != orders.STUCK else 'killed'}"
-        if struck
-        else "With nothing wrong"
-    )
-    return f"{how}, in one order of the two boxes: {failure.what}."
+    """A sentence of the program's own failure is one already."""
+    if failure.failed:
+        return failure.wrong[0]
+    return f"{_weather(failure)}: {'; '.join(failure.wrong)}."
+
+
+def _weather(failure: Failure) -> str:
+    if failure.world.boxes == 1:
+        return "With one box, and nobody beside it"
+    for fault in failure.went.played.met:
+        what = {"pause": "stopped for a while", "crash": "killed"}[fault.kind.value]
+        return f"With {fault.box.replace('box-a', 'box A')} {what}, in one order of two boxes"
+    return "With nothing wrong, in one order of two boxes"
 
 
 def _evidence(failure: Failure, told: str = "") -> Evidence:
-    kept = of_replay(failure.schedule, failure.played)
-    lines = [f"{step['who']}  {step['step']}" for step in kept["steps"]]
+    """Each step with the virtual seconds since the first message."""
+    kept = of_replay(failure.schedule, failure.went.played)
+    lines = [
+        f"{(step.at - START).total_seconds():7.3f}  {step.option.who}  {step.option.step.label}"
+        for step in failure.went.played.taken
+    ]
     text = "\n".join([told or _what_fails(failure), *lines, failure.schedule])
-    return Evidence(text, "", failure.schedule, failure.played.wrong, verdict=kept["verdict"], steps=kept["steps"])
+    return Evidence(text, "", failure.schedule, failure.wrong, verdict=kept["verdict"], steps=kept["steps"])
 
 
-EXCLUDES = Check("excludes", "One holder at a time, in calm weather", 3, excludes)
-OWN = Check("own", "It takes away nobody else’s key", 3, own)
+EXCLUDES = Check("excludes", "One holder at a time", 3, excludes)
+OWN = Check("own", "It lays hands on nobody else’s key", 3, own)
 DEAD = Check("dead", "A dead holder does not stop the shop", 2, dead)
 HONEST = Check("honest", "What it can’t prevent", 2, honest)
 CHECKS = [EXCLUDES, OWN, DEAD, HONEST]

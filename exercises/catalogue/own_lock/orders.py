@@ -1,127 +1,103 @@
-"""Two boxes with the lock that was handed in, in every order: with nothing wrong, with a pause, with a crash.
+"""Every order of a world, until one is wrong; and that one without what it does not need."""
 
-No row is pending: what is looked at is who holds the lock, and each order is a fifth as long. Bounded by their number
-and never by time, so that a slow machine finds what a fast one does.
-"""
-
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from exercises.catalogue.own_lock.lock import NAME, Watch
-from exercises.handed.checks import CouldNotDecide, TheirsFailed
-from exercises.lab.database import Database
-from exercises.lab.scheduler import TooLong
-from exercises.scenarios import oracles
-from exercises.scenarios.boxes import Setting
-from exercises.scenarios.corner import Corner, Played
-from exercises.scenarios.faults import Fault, Kind
-from exercises.scenarios.part import Bounds, Frontier, Tally, explore
-from sweeper.events import Kind as Happened
+from exercises.catalogue.own_lock.conduct import Conduct
+from exercises.catalogue.own_lock.playing import Went, World, play
+from exercises.handed.checks import TheirsFailed
+from exercises.lab.explore import every_order
+from exercises.lab.policies import Diverged, Staying
+from exercises.lab.schedule import Schedule
+from exercises.lab.scheduler import Policy, Taken
+from exercises.scenarios.faults import Fault
+from exercises.scenarios.menu import Reach, further, menu
+from exercises.scenarios.part import Beyond, Frontier
+from exercises.scenarios.written import written
 
-MOST = 2000  # orders of one kind
-NOBODY_OLD = 1e9  # seconds: no row is ever pending for so long
-CALM = Bounds()
-PAUSED = Bounds(faults=1, kinds=(Kind.PAUSE,))
-KILLED = Bounds(faults=1, kinds=(Kind.CRASH,))
+MOST = 6000  # orders of one world
+TOO_MANY = f"Your lock asks so much that two boxes can meet in more than {MOST} orders: ask fewer questions."
 
-TWO = "two runs held it at once"
-FOREIGN = "a run deleted another run’s key"
-STUCK = "nobody got it, long after its holder had died"
-NOBODY = "nobody got it, though nobody had it"
-KINDS = {TWO, FOREIGN, STUCK, NOBODY}
-# What is looked for, by what a run came to and what was watched.
-Looked = Callable[[Played, Watch], str]
-
-
-def two(played: Played, watch: Watch) -> str:
-    return TWO if played.verdict["overlaps"] else ""
-
-
-def foreign(played: Played, watch: Watch) -> str:
-    return FOREIGN if watch.foreign else ""
-
-
-def stuck(played: Played, watch: Watch) -> str:
-    return STUCK if any(what.startswith(oracles.STOPPED) for what in played.wrong) else ""
-
-
-def nobody(played: Played, watch: Watch) -> str:
-    """A moment's messages find it free, and both are refused."""
-    moments: dict[object, list[Happened]] = {}
-    free = True
-    for event in played.events:
-        if event.kind in (Happened.ACQUIRED, Happened.REFUSED):
-            moments.setdefault(event.at, []).append(event.kind)
-    for kinds in moments.values():
-        free = free and Happened.ACQUIRED in kinds
-    return "" if free else NOBODY
-
-
-def calm(played: Played, watch: Watch) -> str:
-    return two(played, watch) or nobody(played, watch)
-
-
-class _Theirs(Exception):
-    """The program failed of itself: there is no shorter order to look for."""
+Wrong = Callable[[Went], Sequence[str]]  # what is wrong with an order, in sentences; nothing where all is well
 
 
 @dataclass(frozen=True)
 class Failure:
-    """One order, as a text and as it was played. `theirs`: the program's own failure, where that was it."""
+    world: World
+    faults: tuple[Fault, ...]
+    went: Went
+    wrong: tuple[str, ...]  # sentences; one of the program's own failure stands alone
 
-    what: str
-    schedule: str
-    played: Played
-    theirs: bool = False
+    @property
+    def failed(self) -> bool:
+        """Whether it is the program's own failure."""
+        return bool(self.went.watch.failed)
 
+    @property
+    def schedule(self) -> str:
+        """The order as a text."""
+        return written(self.world.corner, self.faults, self.went.played.taken)
 
-@dataclass(kw_only=True)
-class _Judged(Tally):
-    """As the laboratory's own tally, where wrong is what is looked for, and what a program itself failed of."""
-
-    watch: Watch
-    looked: Looked
-    found: str = ""
-
-    def note(self, corner: Corner, faults: Sequence[Fault], played: Played) -> None:
-        watch = self.watch
-        what = watch.failed[0] if watch.failed else self.looked(played, watch)
-        undecided = watch.undecided or _not_theirs(played)
-        watch.begin()
-        if undecided:
-            raise CouldNotDecide(undecided)
-        super().note(corner, faults, replace(played, wrong=(what,) if what else ()))
-        if what and what not in KINDS:
-            raise _Theirs  # in other orders it would fail as well, and each may take as long as this one
+    @property
+    def length(self) -> tuple[int, int, str]:
+        """By which of two failures is shorter: turns, then steps, then letters."""
+        return len(Schedule.of(self.went.played.taken).turns), len(self.went.played.taken), self.schedule
 
 
-def _not_theirs(played: Played) -> str:
-    others = {what for what in played.errors.values() if what not in {"TheirsFailed", *oracles.STRUCK}}
-    return f"A run of the laboratory ended by {' and '.join(sorted(others))}." if others else ""
+def first_failure(worlds: Sequence[World], wrong: Wrong, conduct: Conduct) -> Failure | None:
+    """The shortest of the first set of faults in which anything is wrong; None: every order is well, and there are no
+    others. Smaller worlds come first, and in each what happens with no fault. Raises CouldNotDecide, TheirsFailed.
+    """
+    for world in worlds:
+        for failures in _explored(world, conduct, wrong):
+            if failures:
+                return _without_turns(min(failures, key=lambda failure: failure.length), conduct, wrong)
+    return None
 
 
-def search(database: Database, watch: Watch, looked: Looked, bounds: Bounds, messages: int = 2) -> Failure | None:
-    """The shortest of the first failures of this kind; None: no order has one. Raises TheirsFailed,
-    CouldNotDecide."""
-    setting = Setting(NAME, "guarded", "lookup", pending_for=NOBODY_OLD)
-    corner = Corner(setting, boxes=2, orders=1, messages=messages)
-    tally, frontier = _Judged(watch=watch, looked=looked), Frontier()
+def _explored(world: World, conduct: Conduct, wrong: Wrong) -> Iterator[list[Failure]]:
+    """Of each set of faults every order that is wrong."""
+    frontier, tried = Frontier(), 0
+    while part := frontier.take():
+        failures: list[Failure] = []
+        reach = Reach()
 
-    def look() -> None:
-        if tally.schedules > MOST:
-            raise CouldNotDecide(
-                f"There are more than {MOST} orders in which this lock can be met: ask fewer questions."
-            )
+        def one(policy: Policy, faults: tuple[Fault, ...] = part.faults) -> Sequence[Taken]:
+            went = play(world, conduct, policy, faults)
+            reach.note(went.played)  # noqa: B023  called before the next part is taken
+            if what := _what(went, wrong):
+                failures.append(Failure(world, faults, went, what))  # noqa: B023  likewise
+            return went.played.taken
 
-    watch.begin()
-    try:
-        while not tally.shortest and (part := frontier.take()):
-            frontier.learn(part, explore(database, corner, bounds, part, tally, look))
-    except _Theirs:
-        pass
-    except TooLong as endless:
-        raise TheirsFailed("In one order of the boxes your lock never comes to an end.") from endless
-    if tally.shortest is None:
-        return None
-    schedule, played = tally.shortest
-    return Failure(played.wrong[0], schedule, played, theirs=played.wrong[0] not in KINDS)
+        for _ in every_order(one):
+            tried += 1
+            if tried > MOST:
+                raise TheirsFailed(TOO_MANY)
+        yield failures
+        frontier.learn(part, Beyond(sets=tuple(_sets(world, part.faults, reach))))
+
+
+def _what(went: Went, wrong: Wrong) -> tuple[str, ...]:
+    """What a program itself fails of is wrong wherever it happens, and hides whatever else came of it."""
+    return tuple(dict.fromkeys(went.watch.failed[:1] or wrong(went)))
+
+
+def _sets(world: World, faults: tuple[Fault, ...], reach: Reach) -> Iterator[tuple[Fault, ...]]:
+    """One fault in a run, at every place; and where it is of a deadline, at each of them."""
+    if faults and (another := further(faults[-1], reach)):
+        yield (another,)
+    if not faults:
+        yield from ((fault,) for fault in menu(world.corner, reach) if fault.kind in world.strikes)
+
+
+def _without_turns(failure: Failure, conduct: Conduct, wrong: Wrong) -> Failure:
+    """Whoever went last goes on where the failure does not need another to."""
+    turns = dict(Schedule.of(failure.went.played.taken).turns)
+    for place in turns:
+        fewer = {other: who for other, who in turns.items() if other != place}
+        with suppress(Diverged):
+            went = play(failure.world, conduct, Staying(fewer), failure.faults)
+            if set(failure.wrong) <= set(what := _what(went, wrong)):
+                return _without_turns(replace(failure, went=went, wrong=what), conduct, wrong)
+    return failure
