@@ -19,11 +19,11 @@ from typing import Any
 from django.conf import settings
 from django.db import DatabaseError
 
-from exercises.handed.checks import Check, Evidence, Outcome, Result, undecided
+from exercises.handed.checks import Check, Outcome, Result, undecided
 from exercises.handed.exercise import Exercise, NoExercise, exercise
 from grading import queue
 from grading.models import Judging
-from grading.talk import DESK, STARTS_IN, Desk, DeskFailed, Message
+from grading.talk import DESK, STARTS_IN, Desk, DeskFailed, Message, result_in, told
 from marlow.clock import monotonic, real_now
 from marlow.servers.launcher import ServerError
 from marlow.servers.postgres import EmbeddedPostgres
@@ -100,13 +100,23 @@ class Clerk:
         self._folder = None
 
     def _results(self, judging: Judging, found: Exercise) -> list[tuple[Check, Result]]:
-        """Until one could not be decided: then all of them are run again another time, if there is another."""
+        """Until one could not be decided: then it is tried again another time, if there is another. What an earlier
+        try decided, by the same code, is not run again.
+        """
+        by = versions(found, judging)
+        said = judging.so_far.get("said", {}) if judging.so_far.get("by") == by else {}
         results: list[tuple[Check, Result]] = []
         for check in found.checks:
-            result = self._decided(judging, found, check)
+            before = said.get(check.name)
+            result = result_in(before, check) if before else self._decided(judging, found, check)
             results.append((check, result))
-            if result.outcome is Outcome.UNDECIDED and not queue.last_try(judging):
-                break
+            if any(one.outcome is Outcome.UNDECIDED for _, one in results):
+                if not queue.last_try(judging):
+                    break
+            elif not before:
+                said[check.name] = told(result)
+                if not queue.keep(judging, {"by": by, "said": said}, real_now()):
+                    raise NotOurs
         return results
 
     def _decided(self, judging: Judging, found: Exercise, check: Check) -> Result:
@@ -211,22 +221,6 @@ def environment(folder: Path, laboratory: str) -> dict[str, str]:
         "MARLOW_STATE_DIR": str(folder),
         "GRADING_MEMORY": str(settings.GRADING_MEMORY),
     }
-
-
-def result_in(said: Message, check: Check) -> Result:
-    """What the desk says of a check. Raises DeskFailed where it is none."""
-    if "failed" in said:
-        raise DeskFailed(f"The check broke off: {said['failed']}")
-    try:
-        told = said["result"]
-        evidence = Evidence(**{**told["evidence"], "wrong": tuple(told["evidence"]["wrong"])})
-        result = Result(Outcome(told["outcome"]), told["sentence"], told["points"], evidence)
-    except (KeyError, TypeError, ValueError) as garbled:
-        raise DeskFailed("The judging process said what is no result.") from garbled
-    sound = type(result.points) is int and isinstance(result.sentence, str) and isinstance(evidence.text, str)
-    if not sound or not 0 <= result.points <= check.points:
-        raise DeskFailed("The judging process said what is no result.")
-    return result
 
 
 def seed(judging: Judging) -> int:

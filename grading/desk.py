@@ -37,7 +37,7 @@ def answer(question: Message, room: Any) -> Message:
     if "open" in question:
         return _opened(room)
     try:
-        return {"result": _judged(question, room)}
+        return _judged(question, room)
     except Exception as error:
         return {"failed": f"{type(error).__name__}: {error}"}
 
@@ -67,14 +67,14 @@ def _judged(question: Message, room: Any) -> Message:
     from exercises.handed.answers import read
     from exercises.handed.exercise import exercise
     from grading.judge import judge
+    from grading.talk import told
 
     found = exercise(question["exercise"])
     answers = read(found.answers, question["answers"])
     chosen = [check for check in found.checks if check.name == question["check"]]
     random.seed(question["seed"])
     ((_, result),) = judge(found, answers, room, chosen)
-    told = {"outcome": result.outcome.value, "sentence": result.sentence, "points": result.points}
-    return {**told, "evidence": result.evidence.as_json()}
+    return told(result)
 
 
 def _room(say: Callable[[str], None]) -> Any:

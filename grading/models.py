@@ -199,13 +199,18 @@ class Judging(models.Model):
     counts = models.BooleanField(default=True, help_text="Its results are the attempt's. One judging of each counts.")
     asked_at = models.DateTimeField()
     not_before = models.DateTimeField(help_text="A retry waits a little.")
-    tries = models.PositiveSmallIntegerField(default=0)
+    tries = models.PositiveSmallIntegerField(default=0, help_text="Since one of its checks was last decided.")
     token = models.UUIDField(null=True, blank=True)
     lease_until = models.DateTimeField(null=True, blank=True)
     box = models.CharField(max_length=60, blank=True)
     doing = models.CharField(max_length=120, blank=True, help_text="What is being done just now.")
     began_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
+    so_far = models.JSONField(
+        default=dict,
+        editable=False,
+        help_text="What its checks said so far; empty once it has ended.",
+    )
     failed = models.TextField(blank=True, help_text="Why it was tried again or parked. For instructors.")
     checks_version = models.PositiveIntegerField(null=True, blank=True)
     digest = models.CharField(max_length=16, blank=True, help_text="Of the exercise's code.")

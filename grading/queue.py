@@ -138,6 +138,16 @@ def renew(judging: Judging, now: datetime, doing: str | None = None) -> bool:
     return bool(_own(judging).update(lease_until=_lease(now), **words))
 
 
+def keep(judging: Judging, so_far: dict[str, Any], now: datetime) -> bool:
+    """What its checks have said until now, for whoever goes on with it if this worker is lost. A try that got
+    further is the first one again: a poison check is parked all the same, and a long judging outlives many a worker.
+    False: it is somebody else's by now.
+    """
+    ours = bool(_own(judging).update(so_far=so_far, tries=1, lease_until=_lease(now)))
+    judging.tries = 1
+    return ours
+
+
 def finish(
     judging: Judging, results: Iterable[tuple[Check, Result]], versions: dict[str, Any], now: datetime
 ) -> bool:
@@ -162,6 +172,7 @@ def finish(
             token=None,
             lease_until=None,
             doing="",
+            so_far={},
             **versions,
         )
         if open_:
@@ -196,7 +207,7 @@ def unpark(judging: Judging, now: datetime) -> bool:
         if held is None:
             return False
         held.results.all().delete()
-        Judging.objects.filter(pk=held.pk).update(state=State.WAITING, tries=0, not_before=now, failed="")
+        Judging.objects.filter(pk=held.pk).update(state=State.WAITING, tries=0, not_before=now, failed="", so_far={})
         if held.counts:
             Attempt.objects.filter(pk=held.attempt_id).update(costs=True)
         _nudge_after_commit()

@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from exercises.handed.checks import Check, Evidence, Outcome, Result
 from marlow.clock import monotonic
 from marlow.servers.launcher import end_left_over, leashed
 
@@ -91,6 +92,34 @@ class Desk:
                 raise DeskFailed("The judging process said more than is read.")
         line, _, self._rest = self._rest.partition(b"\n")
         return line
+
+
+def result_in(said: Message, check: Check) -> Result:
+    """What the desk says of a check. Raises DeskFailed where it is none."""
+    if "failed" in said:
+        raise DeskFailed(f"The check broke off: {said['failed']}")
+    try:
+        told = said["result"]
+        evidence = Evidence(**{**told["evidence"], "wrong": tuple(told["evidence"]["wrong"])})
+        result = Result(Outcome(told["outcome"]), told["sentence"], told["points"], evidence)
+    except (KeyError, TypeError, ValueError) as garbled:
+        raise DeskFailed("The judging process said what is no result.") from garbled
+    sound = type(result.points) is int and isinstance(result.sentence, str) and isinstance(evidence.text, str)
+    if not sound or not 0 <= result.points <= check.points:
+        raise DeskFailed("The judging process said what is no result.")
+    return result
+
+
+def told(result: Result) -> Message:
+    """As `result_in` reads it."""
+    return {
+        "result": {
+            "outcome": result.outcome.value,
+            "sentence": result.sentence,
+            "points": result.points,
+            "evidence": result.evidence.as_json(),
+        }
+    }
 
 
 def parse(line: bytes) -> Message:

@@ -109,7 +109,7 @@ SWEEPER_TIME_LIMIT = env.float("SWEEPER_TIME_LIMIT", default=900.0)  # longest r
 PROVIDER_TIMEOUT = env.float("PROVIDER_TIMEOUT", default=10.0)  # total deadline of one call, virtual seconds
 
 # --- The grader: real time, always ---------------------------------------------------------------------------------
-GRADING_LEASE = env.float("GRADING_LEASE", default=60.0)  # seconds that a silent worker keeps a judging
+GRADING_LEASE = env.float("GRADING_LEASE", default=30.0)  # seconds that a silent worker keeps a judging
 GRADING_TRIES = env.int("GRADING_TRIES", default=3)  # tries of the judge before an attempt is an instructor's
 GRADING_CAP = env.int("GRADING_CAP", default=2)  # judgings of one student at a time
 GRADING_CHECK_LIMIT = env.float("GRADING_CHECK_LIMIT", default=120.0)  # seconds of the wall clock for one check

@@ -9,7 +9,7 @@ from typing import Any
 import psutil
 import pytest
 
-from exercises.handed.checks import Outcome
+from exercises.handed.checks import Evidence, Outcome
 from grading import clerk as clerks
 from grading import queue
 from grading.clerk import Clerk
@@ -329,3 +329,73 @@ def test_a_message_keeps_no_character_that_postgres_refuses() -> None:
     assert parse(b'{"say": "\\\\u0000"}') == {"say": "\\u0000"}, (
         "six characters that look like one are left as they are"
     )
+
+
+# --- What an earlier try decided ------------------------------------------------------------------------------------
+
+
+def lost_after_the_first_check(attempt: Attempt, clerk: Clerk) -> Judging:
+    """Its worker is gone once the first check is decided; the lease has ended."""
+
+    class Gone(Exception):
+        pass
+
+    def gone(judging: Judging, *_: Any) -> bool:
+        keep(judging, *_)
+        raise Gone
+
+    keep, queue.keep = queue.keep, gone
+    try:
+        with pytest.raises(Gone):
+            clerk.work()
+    finally:
+        queue.keep = keep
+    assert results(attempt) == {}, "nothing of it is a result yet"
+    Judging.objects.filter(attempt=attempt).update(lease_until=NOON)
+    return judging_of(attempt)
+
+
+def test_whoever_goes_on_with_a_lost_judging_runs_no_check_again(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A long judging outlives its workers: what one of them decided is kept, and its tries begin anew."""
+    attempt = acting("well")
+    lost = lost_after_the_first_check(attempt, start())
+    assert (lost.state, lost.tries) == (State.RUNNING, 1)
+    said = noted(monkeypatch)
+    assert start().work() == 1
+    assert said == ["after"]
+    assert results(attempt)["act"].evidence["text"].startswith("drawn: ")
+    assert (judging_of(attempt).state, judging_of(attempt).so_far) == (State.DONE, {})
+
+
+def noted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The checks that are run from now on; each passes."""
+    said: list[str] = []
+
+    def passed(clerk: Clerk, judging: Judging, found: Any, check: Any) -> Any:
+        said.append(check.name)
+        return check.passed("Decided.", Evidence("decided"))
+
+    monkeypatch.setattr(Clerk, "_decided", passed)
+    return said
+
+
+def test_what_other_code_decided_is_run_again(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The checks were changed between two tries: one set of results is of one version."""
+    attempt = acting("well")
+    lost_after_the_first_check(attempt, start())
+    monkeypatch.setattr(clerks, "marlow", lambda: "another")
+    said = noted(monkeypatch)
+    start().work()
+    assert said == ["act", "after"]
+    assert judging_of(attempt).marlow == "another"
+
+
+def test_a_worker_that_was_given_up_keeps_nothing_for_others() -> None:
+    attempt = School().hand_in()
+    stale = queue.claim("box-a", NOON)
+    assert stale is not None
+    queue.give_back(stale, "It was slow.", NOON)
+    assert queue.keep(stale, {"said": {}}, NOON) is False
+    assert judging_of(attempt).so_far == {}
