@@ -5,12 +5,15 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
+from django.apps import apps
 from django.contrib.auth.models import Group, User
 
 from exercises.handed.checks import Check, Evidence, Outcome, Result, Shown
 from grading import queue
 from grading.handin import hand_in
 from grading.models import Assignment, Attempt, Class, Enrolment, Judging, Regrade
+from marlow import roles
 
 OPENS = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 DUE = datetime(2026, 3, 13, 17, 0, tzinfo=UTC)
@@ -55,9 +58,19 @@ PASSED, FAILED, UNDECIDED, INSTRUCTOR = Outcome.PASSED, Outcome.FAILED, Outcome.
 WELL = {"boxes": Said(PASSED, 3, 3), "refused": Said(FAILED, 0, 2), "friday": Said(PASSED, 3, 3)}
 
 
-def person(name: str, role: str = "Student", **fields: Any) -> User:
+# Commits are real and others see them. The database is emptied afterwards, roles and all: `role` makes those anew.
+real_commits = pytest.mark.django_db(transaction=True)
+
+
+def role(name: str) -> Group:
+    if not Group.objects.filter(name=name).exists():
+        roles.apply(apps)
+    return Group.objects.get(name=name)
+
+
+def person(name: str, of: str = "Student", **fields: Any) -> User:
     made = User.objects.create(username=name, is_staff=True, **fields)
-    made.groups.add(Group.objects.get(name=role))
+    made.groups.add(role(of))
     return made
 
 
@@ -96,7 +109,7 @@ class School:
 def both(school: School, other: School) -> User:
     """An instructor of the other class who is a student of this one."""
     made = school.enrolled("of-both")
-    made.groups.set([Group.objects.get(name="Instructor")])
+    made.groups.set([role("Instructor")])
     other.of.instructors.add(made)
     return made
 

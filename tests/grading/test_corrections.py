@@ -14,10 +14,9 @@ from grading.corrections import TAKEN_BACK, Reading
 from grading.gradebook import gradebook
 from grading.models import GradeChange, ReviewItem
 from tests.fakes import Boxes
-from tests.grading.school import FAILED, INSTRUCTOR, NOON, PASSED, Said, School, person
+from tests.grading.school import FAILED, INSTRUCTOR, NOON, PASSED, Said, School, person, real_commits
 
 pytestmark = pytest.mark.django_db
-real_commits = pytest.mark.django_db(transaction=True, serialized_rollback=True)
 
 
 def exported(school: School, kind: str = "csv") -> bytes:

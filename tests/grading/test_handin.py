@@ -15,10 +15,9 @@ from grading.handin import NoReceipt, Refused, hand_in, receipt, standing
 from grading.models import Attempt, Enrolment, Extension, Judging, Submission
 from grading.sight import NotYours
 from tests.fakes import Boxes
-from tests.grading.school import DAY, DUE, MINUTE, NOON, OPENS, RIGHT, School, break_off, judge, person
+from tests.grading.school import DAY, DUE, MINUTE, NOON, OPENS, RIGHT, School, break_off, judge, person, real_commits
 
 pytestmark = pytest.mark.django_db
-real_commits = pytest.mark.django_db(transaction=True, serialized_rollback=True)
 SECOND = timedelta(seconds=1)
 
 

@@ -10,10 +10,9 @@ from exercises.handed.checks import Outcome
 from grading import queue, regrade
 from grading.models import Attempt, CheckResult, GradeChange, Judging, Regrade, State
 from tests.fakes import Boxes, outcomes, wait_for_waiters
-from tests.grading.school import AFTER, FAILED, NOON, UNDECIDED, VERSIONS, WELL, Said, School
+from tests.grading.school import AFTER, FAILED, NOON, UNDECIDED, VERSIONS, WELL, Said, School, real_commits
 
 pytestmark = pytest.mark.django_db
-real_commits = pytest.mark.django_db(transaction=True, serialized_rollback=True)
 SECOND = timedelta(seconds=1)
 HOUR = timedelta(hours=1)
 

@@ -17,10 +17,10 @@ from tests.grading.school import (
     School,
     break_off,
     judge,
+    real_commits,
 )
 
 pytestmark = pytest.mark.django_db
-real_commits = pytest.mark.django_db(transaction=True, serialized_rollback=True)
 
 
 # --- Before it counts ----------------------------------------------------------------------------------------------

@@ -8,10 +8,9 @@ from grading.models import Regrade
 from grading.regrade import NotARegrade
 from tests.fakes import Boxes
 from tests.grading.anew import LATER, apply, begun, judged_anew, points
-from tests.grading.school import School, person
+from tests.grading.school import School, person, real_commits
 
 pytestmark = pytest.mark.django_db
-real_commits = pytest.mark.django_db(transaction=True, serialized_rollback=True)
 
 
 def test_a_dropped_regrade_never_counts_and_is_not_judged():

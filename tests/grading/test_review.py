@@ -7,10 +7,9 @@ from grading import grade, review
 from grading.models import Assignment, Attempt, GradeChange, Release, Review, ReviewItem
 from grading.review import NotAReview
 from tests.fakes import Boxes
-from tests.grading.school import DAY, NOON, PASSED, Said, School, break_off, person
+from tests.grading.school import DAY, NOON, PASSED, Said, School, break_off, person, real_commits
 
 pytestmark = pytest.mark.django_db
-real_commits = pytest.mark.django_db(transaction=True, serialized_rollback=True)
 
 
 def history(attempt: Attempt, what: str) -> list[tuple]:

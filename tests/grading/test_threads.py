@@ -8,10 +8,9 @@ from grading import review, threads
 from grading.models import Attempt, Enrolment, Thread, ThreadPost
 from grading.threads import NotAPost
 from tests.fakes import Boxes
-from tests.grading.school import AFTER, DAY, FAILED, NOON, PASSED, Said, School, person
+from tests.grading.school import AFTER, DAY, FAILED, NOON, PASSED, Said, School, person, real_commits
 
 pytestmark = pytest.mark.django_db
-real_commits = pytest.mark.django_db(transaction=True, serialized_rollback=True)
 MIXED = {
     "open": Said(PASSED, 3, 3),
     "later": Said(FAILED, 1, 2, Shown.AFTERWARDS),
