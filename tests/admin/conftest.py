@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pytest
 from django.apps import apps
 from django.contrib.auth.models import Group, User
-from django.db import transaction
+from django.core.management import call_command
+from django.db import connection, transaction
 from django.test import Client, override_settings
 from pytest_django.plugin import DjangoDbBlocker
 
@@ -38,6 +40,17 @@ def account(person: str) -> User:
     group = {"student without staff status": "Student"}.get(person, person)
     user.groups.set(Group.objects.filter(name=group))
     return user
+
+
+@contextmanager
+def committed() -> Iterator[None]:
+    """What is written here is committed, and gone afterwards; the rows that were there before are there again, under
+    the numbers that they had, for tests with real commits bring the migrations' rows back by number.
+    """
+    before = connection.creation.serialize_db_to_string()
+    yield
+    call_command("flush", interactive=False, verbosity=0, inhibit_post_migrate=True)
+    connection.creation.deserialize_db_from_string(before)
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import call_command
 from django.db import connections
 from django.test import override_settings
 from django.urls import reverse
@@ -16,7 +15,7 @@ from pytest_django.plugin import DjangoDbBlocker
 
 from exercises.models import LabRun, Proof
 from tests import evening, labruns, proofs
-from tests.admin.conftest import account
+from tests.admin.conftest import account, committed
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or ""
 OPTIONS = [
@@ -35,13 +34,12 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def wednesday(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[evening.Wednesday]:
     """Played once for all and committed, for the server has a connection of its own; then the tables are emptied."""
-    with django_db_blocker.unblock():
+    with django_db_blocker.unblock(), committed():
         account("Operator")
         proofs.everything()
         for name in labruns.RECORDED:
             labruns.one(name)
         yield evening.play(lost=True)
-        call_command("flush", interactive=False, verbosity=0)
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from django.apps import apps
-from django.core.management import call_command
 from django.db import connections
 from django.test import Client, override_settings
 from django.urls import reverse
@@ -16,6 +15,7 @@ from pytest_django.plugin import DjangoDbBlocker
 
 from grading import review
 from marlow import roles
+from tests.admin.conftest import committed
 from tests.admin.test_browser import CHROMIUM, OPTIONS, PHONE, WIDE, Complaints
 from tests.grading.school import DAY, DUE, FAILED, INSTRUCTOR, NOON, PASSED, WELL, Said, School
 from tests.grading.test_corrections import edited, exported
@@ -31,7 +31,7 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def school(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[School]:
     """A class in which everything happens that a gradebook can show; committed, then the tables are emptied."""
-    with django_db_blocker.unblock():
+    with django_db_blocker.unblock(), committed():
         roles.apply(apps)  # another module may have emptied the tables
         made = School(rules={"late_days": 3, "late_percent": 25})
         review.override(made.judged(), "refused", 1, "Half right.", by=made.teacher, now=NOON)
@@ -41,8 +41,6 @@ def school(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterato
         made.hand_in(student=made.enrolled("waits"))
         made.enrolled("idle")
         yield made
-        call_command("flush", interactive=False, verbosity=0)
-        roles.apply(apps)
 
 
 @pytest.fixture(scope="module")

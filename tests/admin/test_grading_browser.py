@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from django.apps import apps
-from django.core.management import call_command
 from django.db import connections
 from django.test import override_settings
 from django.urls import reverse
@@ -23,6 +22,7 @@ from grading.models import Assignment, Attempt, CheckResult
 from marlow import roles
 from marlow.clock import real_now
 from tests import labruns
+from tests.admin.conftest import committed
 from tests.admin.test_browser import CHROMIUM, OPTIONS, PHONE, WIDE, Complaints
 from tests.grading.school import DAY, FAILED, INSTRUCTOR, MINUTE, RIGHT, WELL, Said, School, judge
 
@@ -71,13 +71,12 @@ class World(School):
 
 @pytest.fixture(scope="module")
 def world(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[World]:
-    with django_db_blocker.unblock():
+    with django_db_blocker.unblock(), committed():
         roles.apply(apps)
         for name in labruns.RECORDED:
             labruns.one(name)
         now = real_now()
         yield World(rules={"opens_at": now - DAY, "due_at": now + 7 * DAY, "late_days": 3})
-        call_command("flush", interactive=False, verbosity=0)
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from django.apps import apps
-from django.core.management import call_command
 from django.db import connections
 from django.test import override_settings
 from django.urls import reverse
@@ -23,6 +22,7 @@ from grading.handin import hand_in
 from grading.models import Assignment, Judging
 from marlow import roles
 from marlow.clock import real_now
+from tests.admin.conftest import committed
 from tests.admin.test_browser import CHROMIUM, OPTIONS, PHONE, WIDE, Complaints
 from tests.grading.anew import ANEW
 from tests.grading.school import DAY, INSTRUCTOR, Said, School, break_off, judge
@@ -100,11 +100,10 @@ class Term(School):
 
 @pytest.fixture(scope="module")
 def term(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[Term]:
-    with django_db_blocker.unblock():
+    with django_db_blocker.unblock(), committed():
         roles.apply(apps)
         now = real_now()
         yield Term(rules={"opens_at": now - 7 * DAY, "due_at": now + 7 * DAY, "late_days": 3})
-        call_command("flush", interactive=False, verbosity=0)
 
 
 @pytest.fixture(scope="module")
