@@ -4,10 +4,10 @@
 
 By kind of answer, every student handing in one of the exercise's right ones. `an attempt, idle`: one at a time, from
 the hand-in to the verdict; its floor is the same checks in one process, with neither a queue nor a desk. `a check,
-idle`: the slowest of the exercise's checks, at a desk that is warm. `at once`: all are handed in, and two workers that
-are warm judge them; `and killed`: with kill -9 of one of them and of all it has started every ten seconds, and
-another in its place. `lost`: attempts of which nothing is known any more, or too much; `stuck`: neither judged nor
-parked though nothing was judged for minutes. `sandbox`: one started, and its floor a bare Python.
+idle`: the slowest of the exercise's checks, at a desk that is warm. `at once`: all are handed in, and two workers,
+warm, judge them; `and killed`: with kill -9 of one of them and of all it has started every ten seconds, and another in
+its place. `lost`: attempts of which nothing is known any more, or too much; `stuck`: neither judged nor parked though
+nothing was judged for minutes. `sandbox`: one started, and its floor a bare Python.
 """
 
 import argparse
