@@ -2,12 +2,12 @@
 
     python -m bench.grading [--attempts 200] [--only slot] [--json]
 
-By kind of answer, every student handing in one of the exercise's right ones. `an attempt, idle`: one at a time, from
-the hand-in to the verdict; its floor is the same checks in one process, with neither a queue nor a desk. `a check,
-idle`: the slowest of the exercise's checks, at a desk that is warm. `at once`: all are handed in, and two workers,
-warm, judge them; `and killed`: with kill -9 of one of them and of all it has started every ten seconds, and another in
-its place. `lost`: attempts of which nothing is known any more, or too much; `stuck`: neither judged nor parked though
-nothing was judged for minutes. `sandbox`: one started, and its floor a bare Python.
+By kind of answer, every student handing in one of the exercise's right ones. `an attempt, idle`: one at a time,
+from the hand-in to the verdict; its floor is the same checks in one process, with neither a queue nor a desk. `a
+check, idle`: the slowest of the exercise's checks, at a desk that is warm. `at once`: all are handed in, and two
+workers, warm, judge them; `and killed`: with kill -9 of one of them and of all it has started every ten seconds,
+and another in its place. `lost`: attempts of which nothing is known any more, or too much; `stuck`: neither judged
+nor parked though nothing was judged for minutes. `sandbox`: one started, and its floor a bare Python.
 """
 
 import argparse
@@ -31,7 +31,7 @@ from marlow.servers.redis import EmbeddedRedis
 KINDS = {"advisory": "predictions", "slot": "SQL", "own-lock": "Python"}
 KILL_EVERY = 10.0  # real seconds
 PATIENCE = 240.0  # real seconds without anything being judged, after which what is left is stuck
-SEVERAL = 10  # of what is measured one by one
+SEVERAL = 20  # of what is measured one by one
 NOTHING = "class Answer:\n    def __init__(self, port):\n        pass\n"
 BARE = ("/usr/bin/python3", "-I", "-S", "-c", "pass")
 
@@ -123,6 +123,7 @@ def slowest_check(found: Any, answers: Any, folder: Path) -> Row:
         desk.ask({"open": True}, 60, 60, lambda words: None)
         for check in found.checks:
             question = {"exercise": found.slug, "answers": answers, "check": check.name, "seed": 1}
+            desk.ask(question, 600, 60, lambda words: None)
             taken[check.name] = [
                 timed(lambda question=question: desk.ask(question, 600, 60, lambda words: None))  # type: ignore[misc]
                 for _ in range(SEVERAL)
