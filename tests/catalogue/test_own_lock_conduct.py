@@ -8,9 +8,11 @@ import pytest
 
 from exercises.catalogue.own_lock import claims
 from exercises.catalogue.own_lock.conduct import MOST, NOT_THE_SAME, TOO_MANY, Conduct, Copy
-from exercises.catalogue.own_lock.orders import first_failure
-from exercises.catalogue.own_lock.playing import known
+from exercises.catalogue.own_lock.orders import Failure, first_failure, without_turns
+from exercises.catalogue.own_lock.playing import Went, known, play
 from exercises.handed.checks import CouldNotDecide, Json, Port, Talk, TheirsFailed
+from exercises.lab.policies import Staying
+from exercises.lab.schedule import Schedule
 
 
 class Asking:
@@ -127,6 +129,21 @@ def test_one_that_returns_where_it_asked_before_has_failed() -> None:
     assert str(failed.value) == NOT_THE_SAME
 
 
+def test_one_whose_yes_is_a_no_the_next_time_has_failed() -> None:
+    class Wavering(Right):
+        times = 0
+
+        def acquire(self, name: str, milliseconds: int) -> bool:
+            Wavering.times += 1
+            return Wavering.times == 1
+
+    copy = Copy(Conduct(InProcess(Wavering)))
+    assert copy.call("acquire", ["sweeper", 9], answering()[1]) is True
+    with pytest.raises(TheirsFailed) as failed:
+        copy.call("release", ["sweeper"], answering()[1])
+    assert str(failed.value) == NOT_THE_SAME
+
+
 def test_a_call_that_asks_for_ever_ends_after_so_many_questions() -> None:
     class Endless(Right):
         def acquire(self, name: str, milliseconds: int) -> bool:
@@ -157,3 +174,46 @@ def test_what_the_judge_fails_of_is_not_remembered_as_the_programs() -> None:
         Copy(conduct).call("acquire", ["sweeper", 9], answering("v1", True)[1])
     program.away = False
     assert Copy(conduct).call("acquire", ["sweeper", 9], answering("v1", True)[1]) is True
+
+
+def first_to_set(went: Went) -> str:
+    return next(step.option.who for step in went.played.taken if "SET NX" in step.option.step.label)
+
+
+def turns_of(went: Went) -> tuple[tuple[int, str], ...]:
+    return Schedule.of(went.played.taken).turns
+
+
+def test_of_the_orders_that_fail_the_shortest_is_shown() -> None:
+    lengths: list[tuple[int, int]] = []
+
+    class Looking(Right):
+        def acquire(self, name: str, milliseconds: int) -> bool:
+            return not self.port.get(name) and super().acquire(name, milliseconds)
+
+    def turned(went: Went) -> list[str]:
+        """What fails in an order of this length fails in none of another."""
+        length = len(turns_of(went)), len(went.played.taken)
+        lengths.append(length)
+        return [f"turned: {length}"] if length[0] > 1 else []
+
+    with known():
+        failure = first_failure([claims.STILL], turned, Conduct(InProcess(Looking)))
+    turned_at = [length for length in lengths if length[0] > 1]
+    assert failure is not None
+    assert failure.wrong == (f"turned: {min(turned_at)}",)
+    assert turned_at[0] > min(turned_at)
+
+
+def test_a_turn_that_a_failure_does_not_need_is_left_out() -> None:
+    conduct = Conduct(InProcess(Right))
+
+    def wrong(went: Went) -> list[str]:
+        return ["box B set first"] if first_to_set(went) == "box-b/1" else []
+
+    with known():
+        went = play(claims.CALM, conduct, Staying({0: "box-b/1", 2: "box-a/1"}), ())
+        assert len(turns_of(went)) == 2
+        shorter = without_turns(Failure(claims.CALM, (), went, ("box B set first",)), conduct, wrong)
+    assert turns_of(shorter.went) == ((0, "box-b/1"),)
+    assert shorter.wrong == ("box B set first",)

@@ -95,6 +95,55 @@ def test_one_that_lives_longer_than_its_lease_stops_the_other_box(room: JudgesRo
     assert "With box A killed, in one order of two boxes: a run was told no" in found.sentence
 
 
+def test_whoever_takes_over_what_is_over_lays_hands_on_nobody(room: JudgesRoom) -> None:
+    source = """
+class Lock:
+    def __init__(self, port):
+        self.port = port
+
+    def acquire(self, name, milliseconds):
+        there = self.port.get(name)
+        if there is not None and int(there.split()[0]) < self.port.now():
+            self.port.delete_if_equal(name, there)
+        self.value = f"{self.port.now() + milliseconds} {self.port.new_value()}"
+        return self.port.set_if_absent(name, self.value)
+
+    def release(self, name):
+        self.port.delete_if_equal(name, self.value)
+"""
+    results = [decided(check, source, room, PAUSE) for check in exercise("own-lock").checks]
+    assert [result.outcome for result in results] == [Outcome.PASSED] * 4
+    hasty = [decided(OWN, source.replace(" < self", " > self"), room)]
+    assert hasty[0].outcome is Outcome.FAILED
+
+
+def test_whoever_has_begun_to_let_go_holds_no_more(room: JudgesRoom) -> None:
+    looks = RIGHT.replace("def release(self, name):\n", "def release(self, name):\n        self.port.get(name)\n")
+    looks += "        self.port.get(name)\n"
+    assert decided(EXCLUDES, looks, room).outcome is Outcome.PASSED
+    assert decided(OWN, looks, room).outcome is Outcome.PASSED
+
+
+def test_a_release_that_asks_nothing_may_come_late_as_well(room: JudgesRoom) -> None:
+    hasty = RIGHT.replace("return self.port.set_if_absent(name, self.value, milliseconds)", "return self.take(name)")
+    hasty = hasty.replace("self.port.delete_if_equal(name, self.value)", "pass")
+    hasty += """
+    def take(self, name):
+        return self.port.set_if_absent(name, self.value, 1) and self.port.delete(name)
+"""
+    found = decided(EXCLUDES, hasty, room)
+    assert found.evidence.wrong == ("two runs held the lock at once, and the lease of neither was over",)
+    assert "lets go, and asks nothing" in found.evidence.text
+
+
+def test_no_program_knows_what_it_will_be_given(room: JudgesRoom) -> None:
+    """Or it could tell the box that is struck from the other one."""
+    source = KNOWN["wrong_key_of_its_own"].answers["source"]
+    one, other = (decided(EXCLUDES, source + more, room).evidence for more in ("", "# another\n"))
+    assert [len(evidence.steps) for evidence in (one, other)] == [6, 6]
+    assert one.steps[0]["step"] != other.steps[0]["step"]
+
+
 @pytest.mark.parametrize(
     ("acquire", "says"),
     [

@@ -47,7 +47,7 @@ def _decided(check: Check, answers: Answers, room: Room, decide: Callable[[Condu
     """
     try:
         with room.python(answers.source, "Lock") as program, known():
-            conduct = Conduct(program)
+            conduct = Conduct(program, answers.source)
             failure = first_failure([LONE], claims.idle, conduct)
             failure = failure or first_failure([CALM], claims.together, conduct)
             return decide(conduct) if failure is None else check.failed(_what_fails(failure), _evidence(failure))
@@ -93,7 +93,7 @@ def _what_fails(failure: Failure) -> str:
 
 
 def _weather(failure: Failure) -> str:
-    if failure.world.boxes == 1:
+    if len(failure.world.messages) == 1:
         return "With one box, and nobody beside it"
     for fault in failure.went.played.met:
         what = {"pause": "stopped for a while", "crash": "killed"}[fault.kind.value]

@@ -10,10 +10,11 @@ from exercises.scenarios.faults import Kind
 from sweeper.events import Event
 from sweeper.events import Kind as Happened
 
-# The second messages come a millisecond before the leases of the first ones are over, or a millisecond after.
+# A second message comes a millisecond before the leases of the first ones are over, or a millisecond after. Box A has
+# one alone: it is the one that stands still or dies, and a second run of its own would be one more stranger.
 BEFORE = TTL - 0.002
-LONE = World(boxes=1, every=BEFORE)
-CALM = World(messages=1)
+LONE = World((2,), every=BEFORE)
+CALM = World((1, 1))
 JUST_BEFORE = World(every=BEFORE, strikes=(Kind.PAUSE,))
 STILL = World(strikes=(Kind.PAUSE,))
 KILLED = World(strikes=(Kind.CRASH,))

@@ -54,10 +54,10 @@ Said = Asks | Returns | Fails
 
 
 class Conduct:
-    """Of one program. `held`: how many conversations it took to learn it."""
+    """Of one program. `salt`: of the chance it is lent, so that no program knows what it will be given."""
 
-    def __init__(self, program: Program) -> None:
-        self.program, self.held = program, 0
+    def __init__(self, program: Program, salt: str = "") -> None:
+        self.program, self.salt = program, salt
         self._known: dict[Told, Said] = {}
 
     def after(self, told: Told) -> Said:
@@ -67,7 +67,6 @@ class Conduct:
         return self._known[told]
 
     def _learn(self, told: Told) -> Said:
-        self.held += 1
         try:
             with self.program.start() as talk:
                 return _Conversation(talk, told, self._known).to_its_end()

@@ -3,16 +3,13 @@
 from typing import ClassVar
 
 from exercises.catalogue.own_lock.conduct import Copy
-from exercises.catalogue.own_lock.port import REDIS, Asking
+from exercises.catalogue.own_lock.port import Asking
 from exercises.catalogue.own_lock.watch import Watch
 from exercises.handed.checks import CouldNotDecide, Json, TheirsFailed
 from exercises.lab.fibre import current
-from exercises.lab.scheduler import at
-from exercises.lab.steps import Mode, Step, touching
 from sweeper.locks.base import Lease, Lock, Refusal, Release, Released
 
 NAME = "yours"
-LETS_GO = Step("lets go, and asks nothing", touching(REDIS, Mode.WRITE))
 FOUND = {"": Released.NOT_OURS, "ours": Released.OURS, "another’s": Released.UNKNOWN}
 
 
@@ -33,7 +30,8 @@ class YourLock(Lock):
     def acquire(self, name: str, ttl: float) -> Lease | Refusal:
         """Raises TheirsFailed, CouldNotDecide."""
         until = self.ports.deadline(ttl)
-        yes = self.ask("acquire", [name, round(ttl * 1000)], Asking(self.run, self.ports, self.watch))
+        asking = Asking(self.run, self.ports, self.watch)
+        yes = self.ask("acquire", [name, round(ttl * 1000)], asking)
         if not isinstance(yes, bool):
             self.watch.failed.append(f"Your acquire returned {str(yes)[:40]!r}: return True or False.")
             raise TheirsFailed(self.watch.failed[-1])
@@ -62,12 +60,11 @@ class YourLease(Lease):
     def let_go(self) -> Release:
         """Where its box has died the program is not asked any more."""
         lock, fibre = self.lock, current()
-        asking = Asking(lock.run, lock.ports, lock.watch, before=self._over)
+        asking = Asking(lock.run, lock.ports, lock.watch, letting_go=self._over)
         try:
             if fibre is None or not fibre.abandoned:
                 lock.ask("release", [self.name], asking)
-                if not asking.asked:
-                    at(LETS_GO)
+                asking.ends()
         finally:
             self._over()
         return Release(FOUND[asking.removed], deleted=bool(asking.removed))

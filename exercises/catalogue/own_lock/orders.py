@@ -16,7 +16,7 @@ from exercises.scenarios.menu import Reach, further, menu
 from exercises.scenarios.part import Beyond, Frontier
 from exercises.scenarios.written import written
 
-MOST = 6000  # orders of one world
+MOST = 4000  # orders of one world
 TOO_MANY = f"Your lock asks so much that two boxes can meet in more than {MOST} orders: ask fewer questions."
 
 Wrong = Callable[[Went], Sequence[str]]  # what is wrong with an order, in sentences; nothing where all is well
@@ -52,7 +52,7 @@ def first_failure(worlds: Sequence[World], wrong: Wrong, conduct: Conduct) -> Fa
     for world in worlds:
         for failures in _explored(world, conduct, wrong):
             if failures:
-                return _without_turns(min(failures, key=lambda failure: failure.length), conduct, wrong)
+                return without_turns(min(failures, key=lambda failure: failure.length), conduct, wrong)
     return None
 
 
@@ -91,7 +91,7 @@ def _sets(world: World, faults: tuple[Fault, ...], reach: Reach) -> Iterator[tup
         yield from ((fault,) for fault in menu(world.corner, reach) if fault.kind in world.strikes)
 
 
-def _without_turns(failure: Failure, conduct: Conduct, wrong: Wrong) -> Failure:
+def without_turns(failure: Failure, conduct: Conduct, wrong: Wrong) -> Failure:
     """Whoever went last goes on where the failure does not need another to."""
     turns = dict(Schedule.of(failure.went.played.taken).turns)
     for place in turns:
@@ -99,5 +99,5 @@ def _without_turns(failure: Failure, conduct: Conduct, wrong: Wrong) -> Failure:
         with suppress(Diverged):
             went = play(failure.world, conduct, Staying(fewer), failure.faults)
             if set(failure.wrong) <= set(what := _what(went, wrong)):
-                return _without_turns(replace(failure, went=went, wrong=what), conduct, wrong)
+                return without_turns(replace(failure, went=went, wrong=what), conduct, wrong)
     return failure

@@ -35,19 +35,18 @@ NO_ROWS = {"phantom": 0, "lost": 0, "double_settles": 0}
 
 @dataclass(frozen=True)
 class World:
-    """`every`: virtual seconds between a box's two messages; a millisecond more in truth. `strikes`: what may happen
-    to a box, once, anywhere.
+    """`messages`: of each box; `every`: virtual seconds between two of them, a millisecond more in truth. `strikes`:
+    what may happen to box A, once, anywhere.
     """
 
-    boxes: int = 2
-    messages: int = 2
+    messages: tuple[int, ...] = (1, 2)
     every: float = TTL
     strikes: tuple[Kind, ...] = ()
 
     @property
     def corner(self) -> Corner:
         """As the laboratory's menu of faults knows it. Only while `known`."""
-        return Corner(Setting(NAME, NAME, ttl=TTL, every=self.every), self.boxes, 1, self.messages)
+        return Corner(Setting(NAME, NAME, ttl=TTL, every=self.every), len(self.messages), 1, max(self.messages))
 
 
 @dataclass(frozen=True)
@@ -70,6 +69,9 @@ class _YourBox(Box):
     def __init__(self, name: str, servers: Servers, setting: Setting, journal: Memory, lends: _Lends) -> None:
         super().__init__(name, 0.0, servers, setting, journal)
         self.lends = lends
+
+    def _new_value(self) -> str:
+        return f"{super()._new_value()} {self.lends.conduct.salt}"
 
     def _lock(self, run: Run, name: str, session: ZooKeeperPort) -> Lock:
         lock = super()._lock(run, name, session)
@@ -117,8 +119,8 @@ def play(world: World, conduct: Conduct, policy: Policy, faults: Sequence[Fault]
     boxes: dict[str, Box] = {}
     for name in corner.names:
         boxes[name] = _YourBox(name, servers, corner.setting, journal, _Lends(conduct, watch))
-    for message in range(world.messages):
-        for box in boxes.values():
+    for message in range(max(world.messages)):
+        for box in [box for box, messages in zip(boxes.values(), world.messages, strict=True) if message < messages]:
             box.cron(START + message * (timedelta(seconds=world.every) + JUST_AFTER))
     strikes = Strikes(scheduler, cast("Database", _NoSessions()), boxes, servers, faults)
     strikes.lie_in_wait()

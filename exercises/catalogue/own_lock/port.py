@@ -6,16 +6,20 @@ from typing import Any
 
 from exercises.catalogue.own_lock.watch import Watch
 from exercises.handed.checks import Json, TheirsFailed
-from exercises.lab.scheduler import LabError
+from exercises.lab.fibre import current
+from exercises.lab.scheduler import LabError, at
 from exercises.lab.servers.machine import EPOCH, MILLISECOND
+from exercises.lab.steps import Mode, Step, Touch, touching
 from exercises.scenarios.ports import RedisPort
 from sweeper.locks.ports import Ports
 
 DAY = 24 * 60 * 60 * 1000  # milliseconds, of an expiry at the most
 FOR_EVER = 1000 * DAY  # what the laboratory's Redis is given for a key that has none; see `playing`
 LONGEST = 200  # characters of a key, and of a value
-# A question may come before or after any other, of whatever key: two that lock by different keys must meet as well.
-REDIS = ("redis",)
+# The first question of a release touches who holds, beside its key, so that every two let go in both orders. Two that
+# lock by different keys meet in one of them: whoever waits to let go while another does all of its run held on.
+HOLDING = "holding"
+READS = ("get",)
 # What each is called, and what it is given; the milliseconds of those in MAY_STAY may be left out.
 QUESTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
     "set_if_absent": ("SET NX", ("key", "value", "milliseconds")),
@@ -30,15 +34,15 @@ BESIDES = ("new_value", "now")  # asked of no server, so that nobody goes in bet
 
 
 class Asking:
-    """One run's questions of one call. `before` is called when one is about to be carried out. `removed`: whose key
-    was removed, "ours" or "another’s"; empty, where none was.
+    """One run's questions of one call. `letting_go` is called when the first of a release is about to be carried out.
+    `removed`: whose key was removed, "ours" or "another’s"; empty, where none was.
     """
 
-    def __init__(self, run: str, ports: Ports, watch: Watch, before: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, run: str, ports: Ports, watch: Watch, letting_go: Callable[[], None] | None = None) -> None:
         if not isinstance(ports.redis, RedisPort):
             raise LabError("A lock that was handed in is played in the laboratory alone.")
-        self.run, self.ports, self.watch, self.before = run, ports, watch, before
-        self.step, self.redis = ports.redis.step, ports.redis.server
+        self.run, self.ports, self.watch, self.letting_go = run, ports, watch, letting_go
+        self.redis = ports.redis.server
         self.asked, self.removed = 0, ""
 
     def __call__(self, name: str, given: list[Json]) -> Json:
@@ -51,11 +55,23 @@ class Asking:
         command, takes = QUESTIONS[name]
         stays = name in MAY_STAY and (len(given) == len(takes) - 1 or given[-1:] == [None])
         _demand(name, given[: len(takes) - 1] if stays else given, takes[:-1] if stays else takes)
-        self.step(f"redis {command} {given[0]}", REDIS, True)
-        self.asked += 1
-        self.before()
+        self._wait(f"redis {command} {given[0]}", given[0], Mode.READ if name in READS else Mode.WRITE)
         carried_out: Callable[..., Json] = getattr(self, f"_{name}")
         return carried_out(*given)
+
+    def ends(self) -> None:
+        """A release that asked nothing ends here, in a step of its own."""
+        if not self.asked:
+            self._wait("lets go, and asks nothing")
+
+    def _wait(self, label: str, key: str = "", mode: Mode = Mode.READ) -> None:
+        """For one's turn."""
+        lets_go = self.letting_go is not None and not self.asked
+        touched = touching([f"redis:{key}"] if key else [], mode)
+        at(Step(label, touched | touching([HOLDING] if lets_go else [], Mode.WRITE)))
+        self.asked += 1
+        if self.letting_go is not None and lets_go:
+            self.letting_go()
 
     # --- What each comes to ---
 
@@ -67,7 +83,7 @@ class Asking:
 
     def _set(self, key: str, value: str, milliseconds: int | None = None) -> None:
         """One event: what was there goes in the step in which the new one comes."""
-        self.watch.meddles(self.run, key, self._there(key), self.ports.clock.now())
+        self._meddles(key, self._there(key))
         self.redis.delete(key)
         self._set_if_absent(key, value, milliseconds)
 
@@ -76,7 +92,7 @@ class Asking:
 
     def _delete(self, key: str) -> bool:
         there = self._there(key)
-        foreign = self.watch.meddles(self.run, key, there, self.ports.clock.now())
+        foreign = self._meddles(key, there)
         if there:
             self.removed = "another’s" if foreign else "ours"
         return self.redis.delete(key)
@@ -85,9 +101,15 @@ class Asking:
         return self.redis.get(key) == value and self._delete(key)
 
     def _expire_if_equal(self, key: str, value: str, milliseconds: int) -> bool:
-        equal = self.redis.get(key) == value
-        self.watch.meddles(self.run, key, equal, self.ports.clock.now())
+        self._meddles(key, self.redis.get(key) == value)
         return self.redis.expire_if_equal(key, value, milliseconds)
+
+    def _meddles(self, key: str, there: bool) -> bool:
+        """Whether it is somebody else's. Then it matters whether that one holds, which nobody knew before."""
+        foreign = self.watch.meddles(self.run, key, there, self.ports.clock.now())
+        if foreign and (fibre := current()) and fibre.next:
+            fibre.next.besides.add(Touch(HOLDING, Mode.READ))
+        return foreign
 
     def _there(self, key: str) -> bool:
         return self.redis.get(key) is not None
