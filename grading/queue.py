@@ -162,7 +162,8 @@ def finish(
         why = "; ".join(f"{check.title}: {result.sentence}" for check, result in told if check.title in open_)
         return give_back(judging, why, now)
     with transaction.atomic():
-        if not _own(judging).select_for_update(of=("self",)).exists():
+        held = _own(judging).select_for_update(of=("self",)).first()
+        if held is None:
             return False
         CheckResult.objects.bulk_create(_row(judging, *one, place) for place, one in enumerate(told))
         _own(judging).update(
@@ -176,7 +177,7 @@ def finish(
             **versions,
         )
         if open_:
-            _costs_nothing(judging)
+            _costs_nothing(held)  # a regrade may count instead of it by now
         # Read anew: whoever called keeps the token for as long as this may still be rolled back.
         grade.judged(Judging.objects.get(pk=judging.pk), now)
     judging.refresh_from_db()

@@ -129,6 +129,7 @@ def _locked(regrade: Regrade) -> Regrade:
 def _swap(new: Judging, old: Judging | None, why: str, by: Any, now: datetime) -> None:
     Judging.objects.filter(attempt=new.attempt_id, counts=True).update(counts=False)
     Judging.objects.filter(pk=new.pk).update(counts=True)
+    Attempt.objects.filter(pk=new.attempt_id).update(costs=True)  # it has a verdict, whatever it had before
     before = {one.name: told(one) for one in old.results.all()} if old else {}
     enter(new, before, why, by, now)
 

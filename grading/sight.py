@@ -155,7 +155,7 @@ def seen(viewer: Any, attempt: Attempt, now: datetime) -> Seen:
     graded = light.grades and bool(results)
     return Seen(
         state=judging.state if judging else State.WAITING,
-        doing=judging.doing if judging and judging.state == State.RUNNING else "",
+        doing=judging.doing if judging and judging.state == State.RUNNING and _in_words(attempt, light) else "",
         position=queue.position(judging) if judging else None,
         checks=[_check(one, items.get(one.name), light) for one in results],
         of=points.of or _worth(attempt),
@@ -217,6 +217,15 @@ def _check(result: CheckResult, item: ReviewItem | None, light: Light) -> SeenCh
         evidence=None if hidden else result.evidence,
         withheld=NEVER if hidden else "",
     )
+
+
+def _in_words(attempt: Attempt, light: Light) -> bool:
+    """Whether what is being done may be told: it would name a hidden check while that is at work."""
+    try:
+        checks = exercise(attempt.submission.assignment.exercise).checks
+    except NoExercise:
+        return light.teaching
+    return light.teaching or all(check.shown != Shown.HIDDEN for check in checks)
 
 
 def _worth(attempt: Attempt) -> int:

@@ -122,7 +122,7 @@ class Bubblewrap:
             self._status += more
         for line in self._status.splitlines():
             # Its first process writes here too, and they may have found a way to that one.
-            with suppress(ValueError, TypeError, AttributeError, RecursionError):
+            with suppress(ValueError, TypeError, AttributeError, RecursionError, OverflowError):
                 if (code := json.loads(line).get("exit-code")) is not None:
                     return int(code)
         return None

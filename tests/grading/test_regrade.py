@@ -240,7 +240,7 @@ def test_a_judging_that_nobody_asks_for_any_more_is_not_tried_again():
     dropped = judged_anew(school, attempt, {**ANEW, "boxes": Said(UNDECIDED, 0, 3)}, why="Once more.")
     judging = dropped.judgings.get()
     assert review.again(judging, by=school.teacher, now=LATER)
-    assert not Attempt.objects.get().costs
+    assert Attempt.objects.get().costs
     judge(attempt, {**ANEW, "boxes": Said(UNDECIDED, 0, 3)}, LATER + DAY, dropped)
     regrade.drop(dropped, by=school.teacher, now=LATER)
     assert not review.again(judging, by=school.teacher, now=LATER)

@@ -1,12 +1,15 @@
 """What each role sees of somebody's work: rows, checks, points and evidence, before and after each moment."""
 
+from dataclasses import replace
+
 import pytest
 from django.contrib.auth.models import AnonymousUser
 
 from exercises.handed.checks import Shown
-from grading import regrade, review, sight, threads
+from exercises.handed.exercise import Exercise, exercise
+from grading import queue, regrade, review, sight, threads
 from grading.extension import extend
-from grading.models import Enrolment
+from grading.models import Attempt, Enrolment
 from grading.sight import LATER, NEVER, WITH_RELEASE, NotYours, seen
 from tests.grading.school import (
     AFTER,
@@ -279,3 +282,17 @@ def test_what_the_judge_noted_for_instructors_is_nowhere_in_what_a_student_sees(
     school = School()
     break_off(school.hand_in())
     assert "The desk stopped." not in repr(of_student(school, AFTER))
+
+
+def test_a_student_is_not_told_which_hidden_check_is_at_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    school = School()
+    attempt = school.hand_in()
+    judging = queue.claim("box-a", NOON)
+    assert judging is not None
+    assert queue.renew(judging, NOON, "What nobody should know")
+    attempt = Attempt.objects.get(pk=attempt.pk)
+    assert seen(school.student, attempt, NOON).doing == "What nobody should know"
+    hidden = [replace(check, shown=Shown.HIDDEN) for check in exercise("advisory").checks]
+    monkeypatch.setattr(Exercise, "checks", hidden)
+    assert seen(school.student, attempt, NOON).doing == ""
+    assert seen(school.teacher, attempt, NOON).doing == "What nobody should know"
