@@ -7,7 +7,8 @@ from the hand-in to the verdict; its floor is the same checks in one process, wi
 check, idle`: the slowest of the exercise's checks, at a desk that is warm. `at once`: all are handed in, and two
 workers, warm, judge them; `and killed`: with kill -9 of one of them and of all it has started every ten seconds,
 and another in its place. `lost`: attempts of which nothing is known any more, or too much; `stuck`: neither judged
-nor parked though nothing was judged for minutes. `sandbox`: one started, and its floor a bare Python.
+nor parked though nothing was judged for minutes; `not_passed`: right answers of which a check says otherwise.
+`sandbox`: one started, and its floor a bare Python.
 """
 
 import argparse
@@ -156,22 +157,27 @@ def wait_for(attempts: Sequence[int], judges: Judges, kill: bool) -> None:
 
 
 def what_became(name: str, attempts: Sequence[int], checks: int) -> Row:
-    from django.db.models import Count
+    from django.db.models import Count, Q
 
     from grading.models import Judging
 
-    rows = list(Judging.objects.filter(attempt__in=attempts).annotate(said=Count("results")))
+    rows = list(
+        Judging.objects.filter(attempt__in=attempts).annotate(
+            said=Count("results"), well=Count("results", filter=Q(results__outcome="passed"))
+        )
+    )
     over = [one for one in rows if one.state == "done"]
     seconds = [(one.ended_at - one.asked_at).total_seconds() for one in over]
     spent = max((one.ended_at for one in over), default=real_now()) - min(one.asked_at for one in rows)
-    wrong = sum(one.said != checks for one in over)
+    lost = len(attempts) - len({one.attempt_id for one in rows}) + sum(one.said != checks for one in over)
     return row(
         name,
         seconds,
         per_minute=60 * len(over) / max(spent.total_seconds(), 1e-9),
-        lost=len(attempts) - len({one.attempt_id for one in rows}) + wrong,
+        lost=lost,
         stuck=sum(one.state in ("waiting", "running") for one in rows),
         parked=sum(one.state == "parked" for one in rows),
+        not_passed=sum(one.well < one.said for one in over),
     )
 
 
@@ -223,6 +229,7 @@ def told(one: Row) -> str:
         text += f"; its floor {one['floor']:.2f} s"
     if "parked" in one:
         text += f"; lost {one['lost']}, stuck {one['stuck']}, parked {one['parked']}"
+        text += f", not passed {one['not_passed']}"
     return text
 
 

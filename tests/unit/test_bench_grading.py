@@ -32,7 +32,7 @@ def test_prints_a_row_for_each_kind_of_waiting() -> None:
     for one in rows:
         assert {"name", "p50", "p95", "per_minute", "lost", "stuck"} <= set(one)
         assert 0 < one["p50"] <= one["p95"]
-        assert (one["lost"], one["stuck"]) == (0, 0)
+        assert (one["lost"], one["stuck"], one.get("not_passed", 0)) == (0, 0, 0)
 
 
 def test_half_and_nineteen_in_twenty() -> None:
@@ -55,6 +55,7 @@ def test_what_is_lost_stuck_and_parked_is_told_apart() -> None:
     gone.judgings.all().delete()
     told = what_became("five", [one.pk for one in (good, few, waits, gone, parked)], len(WELL))
     assert (told["lost"], told["stuck"], told["parked"]) == (2, 1, 1)
+    assert told["not_passed"] == 2, "one of the three checks fails"
 
 
 @pytest.mark.django_db
