@@ -45,11 +45,12 @@ def account(person: str) -> User:
 @contextmanager
 def committed() -> Iterator[None]:
     """What is written here is committed, and gone afterwards; the rows that were there before are there again, under
-    the numbers that they had, for tests with real commits bring the migrations' rows back by number.
+    the numbers that they had, for tests with real commits bring the migrations' rows back by number. The sequences go
+    on counting: begun again at one, they would hand out those rows' numbers a second time.
     """
     before = connection.creation.serialize_db_to_string()
     yield
-    call_command("flush", interactive=False, verbosity=0, inhibit_post_migrate=True)
+    call_command("flush", interactive=False, verbosity=0, inhibit_post_migrate=True, reset_sequences=False)
     connection.creation.deserialize_db_from_string(before)
 
 
