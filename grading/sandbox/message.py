@@ -14,7 +14,7 @@ KINDS = {
     "read": {"read"},
     "ready": {"ready"},
     "missing": {"missing"},
-    "ended": {"ended"},
+    "ended": {"ended", "cpu"},
     "answer": {"answer"},
     "ask": {"ask", "arguments"},
     "raised": {"raised", "words", "line"},

@@ -9,7 +9,7 @@ import os
 import select
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from exercises.handed.checks import CouldNotDecide, Json, Port, Program, Talk, TheirsFailed
@@ -24,6 +24,7 @@ LETTING_GO = 1.0  # real seconds that a copy has to end when it is told to
 OVER = {
     "cpu": "Your program used up its {cpu} s of CPU time: look for a loop that never ends.",
     "memory": "Your program used up its {memory} MiB of memory.",
+    "cpu altogether": "Your program’s calls used up {cpu_altogether} s of CPU time altogether: make them quicker.",
     "killed": "Your program was killed: it used up its CPU time or its memory.",
     "ended": "Your program ended in the middle of a call: it must return or raise.",
     "talks": "Your program said more than {message} bytes in one message.",
@@ -47,7 +48,7 @@ class Sandboxed:
 
     def __init__(self, source: str, name: str, limits: Limits) -> None:
         self.source, self.name, self.limits = source, name, limits
-        self.bound, self.waited = cgroup(limits), Waited()
+        self.bound, self.used = cgroup(limits), Used()
         self._idle: list[Lane] = []
         self._all: list[Lane] = []
 
@@ -66,7 +67,7 @@ class Sandboxed:
             return self._idle.pop()
         if len(self._all) >= self.limits.lanes:
             raise CouldNotDecide(f"More than {self.limits.lanes} copies of one program at once are not to be had.")
-        lane = Lane(self.source, self.name, self.limits, self.bound, self.waited)
+        lane = Lane(self.source, self.name, self.limits, self.bound, self.used)
         self._all.append(lane)
         return lane
 
@@ -86,17 +87,20 @@ class Sandboxed:
 
 
 @dataclass
-class Waited:
-    """Real seconds that one program has kept the judge waiting, in all its lanes."""
+class Used:
+    """By one program, in all its lanes. `waited`: real seconds that it has kept the judge waiting; `cpu`: seconds of
+    its copies that have ended, as the sandbox itself says: who forges it is left to the clock.
+    """
 
-    seconds: float = 0.0
+    waited: float = 0.0
+    cpu: float = 0.0
 
 
 class Lane:
     """One sandbox and the talk with the copy in it."""
 
-    def __init__(self, source: str, name: str, limits: Limits, bound: Cgroup, waited: Waited) -> None:
-        self.limits, self.bound, self.waited = limits, bound, waited
+    def __init__(self, source: str, name: str, limits: Limits, bound: Cgroup, used: Used) -> None:
+        self.limits, self.bound, self.used = limits, bound, used
         self._rest = b""
         self._running = False  # a copy is in there
         self._broken = False
@@ -122,6 +126,8 @@ class Lane:
         """A new instance."""
         self._waited = 0.0
         self._starts += 1
+        if self.used.cpu > self.limits.cpu_altogether:
+            raise self._over("cpu altogether")
         self._send({"start": True})
         self._running = True
         kind, message = self._hear("ready", "raised")
@@ -190,12 +196,19 @@ class Lane:
         if len(line) > self.limits.message:
             raise self._over("talks")
         kind, message = parse(line, self.limits)
+        if kind == "ended":
+            self._count(message["cpu"])
         if kind == "ended" and kind not in kinds:
             self._running = False  # the copy is gone and its lane is not
             raise self._by_signal(message["ended"])
         if kind not in kinds:
             raise TheirsFailed(GARBLED)
         return kind, message
+
+    def _count(self, seconds: Any) -> None:
+        if not isinstance(seconds, float) or seconds < 0:  # an int may be too large for one
+            raise TheirsFailed(GARBLED)
+        self.used.cpu += seconds
 
     def _more(self) -> bytes:
         self._wait([self.wrap.read], [])
@@ -209,12 +222,12 @@ class Lane:
 
     def _wait(self, reading: list[int], writing: list[int]) -> None:
         """Until one of these is ready, and not for ever. Raises CouldNotDecide."""
-        left = min(self.limits.wall - self._waited, self.limits.altogether - self.waited.seconds)
+        left = min(self.limits.wall - self._waited, self.limits.altogether - self.used.waited)
         began = monotonic()
         read, write, _ = select.select(reading, writing, [], max(0.0, left))
         took = monotonic() - began
         self._waited += took
-        self.waited.seconds += took
+        self.used.waited += took
         if not read and not write:
             raise self._too_slow()
 
@@ -222,7 +235,7 @@ class Lane:
         self._broken = True
         self.wrap.end()
         what = f"one call kept the judge waiting for {self.limits.wall:g} s"
-        if self.waited.seconds >= self.limits.altogether:
+        if self.used.waited >= self.limits.altogether:
             what = f"its calls kept the judge waiting for {self.limits.altogether:g} s altogether"
         return CouldNotDecide(
             f"Your program was stopped: {what} of the clock. It may sleep, or the machine was busy."
@@ -250,11 +263,7 @@ class Lane:
     def _over(self, what: str) -> TheirsFailed:
         self._broken = True
         limits = self.limits
-        return TheirsFailed(
-            OVER[what].format(
-                cpu=limits.cpu, memory=limits.total // 1024**2, message=limits.message, questions=limits.questions
-            )
-        )
+        return TheirsFailed(OVER[what].format(**{**asdict(limits), "memory": limits.total // 1024**2}))
 
 
 def _question(message: dict[str, Any]) -> tuple[str, list[Json]]:

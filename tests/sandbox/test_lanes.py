@@ -113,6 +113,19 @@ def test_many_short_waits_are_bounded_altogether():
             often()
 
 
+def test_a_little_cpu_time_in_each_of_many_copies_is_theirs_altogether():
+    source = PLAIN.replace("return", "any(n < 0 for n in range(2_000_000)); return")
+    with sandboxed(source, "Answer", Limits(cpu_altogether=1)) as program:
+
+        def often():
+            for _ in range(100):
+                with program.start() as talk:
+                    talk.call("run", [], answer)
+
+        with pytest.raises(TheirsFailed, match="used up 1 s of CPU time altogether: make them quicker"):
+            often()
+
+
 @pytest.mark.parametrize("body", ["os._exit(0)", "os.kill(os.getpid(), 11)"])
 def test_a_source_that_ends_while_it_is_read_has_itself_to_blame(body):
     assert told(f"import os\n{body}\n{PLAIN}") == ENDED
@@ -159,14 +172,17 @@ def test_a_pipe_that_was_ready_and_is_no_more_does_not_hold_the_judge(monkeypatc
             talk.call("run", [], answer)
 
 
-def test_a_forged_status_of_the_sandbox_decides_nothing():
-    source = """
+@pytest.mark.parametrize("code", ["[]", "1e999", "Infinity", '"0"', "[" * 5000])
+def test_a_forged_status_of_the_sandbox_decides_nothing(code):
+    source = f"""
 import os
 class Answer:
     def __init__(self, port): pass
     def run(self):
         for n in range(3, 32):
-            try: os.write(os.open('/proc/1/fd/%d' % n, os.O_WRONLY | os.O_NONBLOCK), b'[]\\n{"exit-code": []}\\n')
+            try:
+                status = os.open('/proc/1/fd/%d' % n, os.O_WRONLY | os.O_NONBLOCK)
+                os.write(status, b'[]\\n{{"exit-code": {code}}}\\n')
             except OSError: pass
         os.kill(os.getppid(), 9)
         os._exit(0)
