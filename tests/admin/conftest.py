@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 from django.apps import apps
@@ -14,6 +15,7 @@ from pytest_django.plugin import DjangoDbBlocker
 
 from marlow import roles
 from tests import evening
+from tests.grading.school import School
 
 # Everybody who may turn up, and what they may do by the table. None: whoever is not staff is asked to log in.
 PEOPLE: dict[str, list[str] | None] = {
@@ -30,6 +32,12 @@ def _plain() -> Iterator[None]:
     quick = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     with override_settings(SECURE_SSL_REDIRECT=False, PASSWORD_HASHERS=quick):
         yield
+
+
+def client_of(user: User, **how: Any) -> Client:
+    client = Client(**how)
+    client.force_login(user)
+    return client
 
 
 def account(person: str) -> User:
@@ -58,18 +66,22 @@ def committed() -> Iterator[None]:
 def come(db: None) -> Callable[[str], Client]:
     """A client that has logged in as this person."""
 
-    def client_of(person: str) -> Client:
-        client = Client()
-        if person != "anonymous":
-            client.force_login(account(person))
-        return client
-
-    return client_of
+    return lambda person: Client() if person == "anonymous" else client_of(account(person))
 
 
 @pytest.fixture
 def student(come: Callable[[str], Client]) -> Client:
     return come("Student")
+
+
+@pytest.fixture
+def school() -> School:
+    return School()
+
+
+@pytest.fixture
+def teacher(school: School) -> Client:
+    return client_of(school.teacher)
 
 
 @pytest.fixture(scope="module")
@@ -84,6 +96,13 @@ def text(client: Client, address: str, **asked: str) -> str:
     response = client.get(address, asked)
     assert response.status_code == 200, address
     return response.content.decode()
+
+
+def answer(client: Client, address: str, **form: object) -> str:
+    """What a person reads after sending this form."""
+    response = client.post(address, form, follow=True)
+    assert response.status_code == 200, address
+    return words(response.content.decode())
 
 
 def words(page: str) -> str:

@@ -5,13 +5,18 @@ from typing import Any
 from django.test import Client
 from django.urls import reverse
 
-from tests.grading.school import RIGHT, School
+from tests.admin.conftest import account, client_of
+from tests.grading.school import RIGHT, School, both
+
+# Who does not teach the school's class: by role, or by what they are to it and to another class.
+OUTSIDERS = ["Operator", "Instructor", "Student", "its student", "another's teacher", "of both"]
 
 
-def client_of(user: Any) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
+def outsider(who: str, school: School, other: School) -> Client:
+    if who == "anonymous":
+        return Client()
+    own = {"its student": school.student, "another's teacher": other.teacher}
+    return client_of(both(school, other) if who == "of both" else own.get(who) or account(who))
 
 
 def to(name: str, *args: object) -> str:

@@ -10,17 +10,11 @@ from django.urls import reverse
 from grading import review
 from grading.admin.filing import NEEDS, SALT
 from grading.models import ReviewItem
-from tests.admin.conftest import words
+from tests.admin.conftest import answer, client_of, words
 from tests.grading.school import NOON, School, person
 from tests.grading.test_corrections import edited, exported
 
 pytestmark = pytest.mark.django_db
-
-
-def client_of(user) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
 
 
 def address(school: School, what: str) -> str:
@@ -66,8 +60,7 @@ def test_a_file_is_shown_before_it_is_written():
     assert "1 to write" in words(page.content.decode())
     assert "<b>Half</b>" not in page.content.decode()
     assert not ReviewItem.objects.exists()
-    done = client.post(address(school, "import"), {"corrections": signed(page)}, follow=True)
-    assert "1 correction written" in words(done.content.decode())
+    assert "1 correction written" in answer(client, address(school, "import"), corrections=signed(page))
     assert ReviewItem.objects.get().points == 1
 
 
@@ -149,8 +142,7 @@ def test_nobody_else_brings_a_file_back(role):
 
 def test_it_is_not_done_without_the_form_s_own_key():
     school = School()
-    client = Client(enforce_csrf_checks=True)
-    client.force_login(school.teacher)
+    client = client_of(school.teacher, enforce_csrf_checks=True)
     assert posted(client, school, b"x").status_code == 403
 
 

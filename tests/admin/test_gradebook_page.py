@@ -1,11 +1,10 @@
 """The gradebook's page: for who teaches the class, filtered, each grade leading to its attempt."""
 
 import pytest
-from django.test import Client
 from django.urls import reverse
 
 from grading import review
-from tests.admin.conftest import text, words
+from tests.admin.conftest import client_of, text, words
 from tests.grading.school import DAY, DUE, INSTRUCTOR, NOON, PASSED, Said, School, person
 
 pytestmark = pytest.mark.django_db
@@ -14,12 +13,6 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def page() -> str:
     return reverse("admin:grading_gradebook")
-
-
-def client_of(user) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
 
 
 def matrix(html: str) -> str:

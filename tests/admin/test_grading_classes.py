@@ -7,37 +7,21 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.test import Client
 from django.urls import reverse
 
 from grading.models import Assignment, Class, Enrolment, Extension
-from tests.admin.conftest import PEOPLE, account, text, words
-from tests.grading.school import DUE, NOON, OPENS, School, both, person
+from tests.admin.conftest import PEOPLE, account, client_of, text, words
+from tests.admin.desk import outsider
+from tests.grading.school import DUE, NOON, OPENS, School, person
 
 pytestmark = pytest.mark.django_db
 ROWS = (Class, Assignment, Enrolment, Extension)
 
 
 @pytest.fixture
-def school() -> School:
-    return School()
-
-
-@pytest.fixture
 def other(school: School) -> School:
     """A class that the school's teacher does not teach."""
     return School("Thursday")
-
-
-def client_of(user: User) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
-
-
-@pytest.fixture
-def teacher(school: School) -> Client:
-    return client_of(school.teacher)
 
 
 def to(model: str, page: str = "changelist", *args: object) -> str:
@@ -71,13 +55,6 @@ def more_time(chosen: Assignment, name: str, **more: Any) -> dict[str, Any]:
     return {"assignment": chosen.pk, "student": name, "days": 3, "attempts": 1, "why": "Ill.", **more}
 
 
-def _outside(who: str, school: School, other: School) -> Client:
-    """Logged in as somebody who does not teach the school's class."""
-    mine = {"student of the class": school.student, "teacher of another class": other.teacher}
-    mine |= {"of both": both(school, other)} if who == "of both" else {}
-    return Client() if who == "anonymous" else client_of(mine.get(who) or account(who))
-
-
 def extended(school: School, student: User | None = None) -> Extension:
     keys = {"assignment": school.assignment, "student": student or school.student, "given_by": school.teacher}
     return Extension.objects.create(**keys, days=1, attempts=0, why="Ill.", at=NOON)
@@ -88,9 +65,9 @@ def problem(response: Any) -> str:
     return words(response.content.decode())
 
 
-@pytest.mark.parametrize("who", [*PEOPLE, "student of the class", "teacher of another class", "of both"])
+@pytest.mark.parametrize("who", [*PEOPLE, "its student", "another's teacher", "of both"])
 def test_nobody_outside_a_class_changes_anything_of_it(who, school, other):
-    client = _outside(who, school, other)
+    client = outsider(who, school, other)
     extension, before = extended(school), everything()
     enrolment = school.of.enrolments.get(student=school.student)
     posts = [
@@ -115,10 +92,10 @@ def test_nobody_outside_a_class_changes_anything_of_it(who, school, other):
     assert enrolment in school.of.enrolments.all()
 
 
-@pytest.mark.parametrize("who", [*PEOPLE, "student of the class", "teacher of another class", "of both"])
+@pytest.mark.parametrize("who", [*PEOPLE, "its student", "another's teacher", "of both"])
 def test_who_is_in_a_class_is_read_by_who_teaches_it(who, school, other):
     classmate = school.enrolled("a-classmate")
-    client, extension = _outside(who, school, other), extended(school, classmate)
+    client, extension = outsider(who, school, other), extended(school, classmate)
     for address in (
         *(to("class"), to("class", "change", school.of.pk), to("class", "history", school.of.pk)),
         *(to("extension"), to("extension", "change", extension.pk), to("extension", "history", extension.pk)),
@@ -298,8 +275,7 @@ def test_no_extension_is_given_in_a_class_that_somebody_else_teaches(teacher, sc
 
 
 def test_it_is_not_done_without_the_form_s_own_key(school):
-    client = Client(enforce_csrf_checks=True)
-    client.force_login(school.teacher)
+    client = client_of(school.teacher, enforce_csrf_checks=True)
     assert client.post(to("assignment", "add"), given(school.of)).status_code == 403
     assert not Assignment.objects.filter(exercise="slot").exists()
 

@@ -4,7 +4,6 @@ import copy
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
@@ -12,8 +11,9 @@ from django.urls import reverse
 from exercises.handed.exercise import exercise
 from grading.handin import hand_in
 from grading.models import Assignment, Attempt
-from tests.admin.conftest import account, text, words
-from tests.grading.school import DUE, NOON, OPENS, School, both
+from tests.admin.conftest import client_of, text, words
+from tests.admin.desk import OUTSIDERS, outsider
+from tests.grading.school import DUE, NOON, OPENS, School
 
 pytestmark = pytest.mark.django_db
 PAGE = "admin:grading_likeness"
@@ -21,20 +21,9 @@ FIELD = "settle.statement"
 
 
 @pytest.fixture
-def school() -> School:
-    return School()
-
-
-@pytest.fixture
 def finer(school: School) -> Assignment:
     """The finer key, which asks for SQL."""
     return Assignment.objects.create(of=school.of, exercise="slot", opens_at=OPENS, due_at=DUE)
-
-
-def client_of(user: User) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
 
 
 def sql(more: str = "") -> dict[str, Any]:
@@ -83,11 +72,9 @@ def test_where_nothing_is_alike_or_no_program_is_asked_for_it_is_said(school, fi
     assert "this exercise asks for no program" in page
 
 
-@pytest.mark.parametrize("who", ["Operator", "Instructor", "Student", "its student", "another's teacher", "of both"])
+@pytest.mark.parametrize("who", OUTSIDERS)
 def test_nobody_else_reads_a_hint_or_a_program(who, school, finer):
-    attempts, outside = two(school, finer), School("Thursday")
-    own = {"its student": school.student, "another's teacher": outside.teacher, "of both": both(school, outside)}
-    client = client_of(own.get(who) or account(who))
+    attempts, client = two(school, finer), outsider(who, school, School("Thursday"))
     assert client.get(reverse(PAGE), {"assignment": finer.pk}).status_code in (403, 404)
     assert pair(client, finer, *(one.pk for one in attempts)).status_code in (403, 404)
     assert "The finer key, Wednesday" not in client.get(reverse(PAGE)).content.decode()

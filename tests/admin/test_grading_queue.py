@@ -3,32 +3,21 @@
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from grading import queue
+from grading import queue, regrade
 from grading.models import Judging
 from marlow.clock import real_now
-from tests.admin.conftest import account, text, words
+from tests.admin.conftest import account, answer, client_of, text, words
+from tests.admin.desk import OUTSIDERS, outsider
 from tests.grading.anew import judged_anew
-from tests.grading.school import DAY, INSTRUCTOR, NOON, UNDECIDED, Said, School, both, break_off
+from tests.grading.school import DAY, INSTRUCTOR, NOON, UNDECIDED, Said, School, break_off
 
 pytestmark = pytest.mark.django_db
 PAGE = "admin:grading_queue"
-
-
-@pytest.fixture
-def school() -> School:
-    return School()
-
-
-def client_of(user: User) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
 
 
 def read(client: Client) -> str:
@@ -74,16 +63,14 @@ def test_a_parked_attempt_is_tried_again_and_costs_again(school):
     parked = break_off(attempt)
     teacher = client_of(school.teacher)
     assert "The desk stopped." in read(teacher)
-    response = teacher.post(reverse(PAGE), {"again": parked.pk}, follow=True)
-    assert "waits for the judge again" in words(response.content.decode())
+    assert "waits for the judge again" in answer(teacher, reverse(PAGE), again=parked.pk)
     parked.refresh_from_db()
     assert (parked.state, parked.tries) == ("waiting", 0)
-    response = teacher.post(reverse(PAGE), {"again": parked.pk}, follow=True)
-    assert "It is not parked any more" in words(response.content.decode())
+    assert "It is not parked any more" in answer(teacher, reverse(PAGE), again=parked.pk)
 
 
 def test_an_operator_reads_numbers_and_boxes_and_nobody_s_work(school):
-    break_off(school.hand_in(real_now() if school.assignment.due_at > real_now() else NOON))
+    break_off(school.hand_in())
     school.hand_in(NOON + DAY / 2)
     page = read(client_of(account("Operator")))
     assert "1 waiting" in page
@@ -92,11 +79,10 @@ def test_an_operator_reads_numbers_and_boxes_and_nobody_s_work(school):
         assert kept not in page
 
 
-@pytest.mark.parametrize("who", ["Operator", "Instructor", "Student", "its student", "another's teacher", "of both"])
+@pytest.mark.parametrize("who", OUTSIDERS)
 def test_only_its_instructor_has_it_tried_again(who, school):
-    parked, other = break_off(school.hand_in()), School("Thursday")
-    own = {"its student": school.student, "another's teacher": other.teacher, "of both": both(school, other)}
-    client, before = client_of(own.get(who) or account(who)), states()
+    parked = break_off(school.hand_in())
+    client, before = outsider(who, school, School("Thursday")), states()
     assert again(client, parked.pk) in (403, 404)
     assert states() == before
     assert again(client_of(school.teacher), parked.pk) == 302
@@ -105,8 +91,7 @@ def test_only_its_instructor_has_it_tried_again(who, school):
 
 def test_it_is_not_done_without_the_form_s_own_key(school):
     parked = break_off(school.hand_in())
-    client = Client(enforce_csrf_checks=True)
-    client.force_login(school.teacher)
+    client = client_of(school.teacher, enforce_csrf_checks=True)
     assert again(client, parked.pk) == 403
     parked.refresh_from_db()
     assert parked.state == "parked"
@@ -126,8 +111,6 @@ def test_who_studies_here_and_teaches_elsewhere_sees_what_they_teach(school):
 
 
 def test_what_a_dropped_regrade_asked_for_is_in_nobody_s_way(school):
-    from grading import regrade
-
     attempt = school.judged({"boxes": Said(INSTRUCTOR, 0, 3)})
     made = regrade.begin([attempt], "one", "Wrong.", by=school.teacher, now=NOON)
     assert "regrade: Wrong." in read(client_of(school.teacher))

@@ -1,7 +1,6 @@
 """Regrades in the admin: begun with a reason, looked at, applied once or dropped, by who teaches the class."""
 
 import pytest
-from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -9,34 +8,17 @@ from django.urls import reverse
 
 from grading import regrade, review
 from grading.models import Attempt, Judging, Regrade
-from tests.admin.conftest import account, text, words
+from tests.admin.conftest import answer, client_of, text, words
+from tests.admin.desk import OUTSIDERS, outsider
 from tests.grading.anew import ANEW, LATER, judged_anew, points
-from tests.grading.school import DAY, NOON, School, both, judge
+from tests.grading.school import DAY, NOON, School, judge
 
 pytestmark = pytest.mark.django_db
 PAGE = "admin:grading_regrades"
 
 
-@pytest.fixture
-def school() -> School:
-    return School()
-
-
-def client_of(user: User) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
-
-
-@pytest.fixture
-def teacher(school: School) -> Client:
-    return client_of(school.teacher)
-
-
 def said(client: Client, **form: object) -> str:
-    response = client.post(reverse(PAGE), form, follow=True)
-    assert response.status_code == 200
-    return words(response.content.decode())
+    return answer(client, reverse(PAGE), **form)
 
 
 def page_of(client: Client, one: Regrade) -> str:
@@ -121,12 +103,11 @@ def test_where_nothing_was_handed_in_nothing_begins(teacher, school):
     assert not Regrade.objects.exists()
 
 
-@pytest.mark.parametrize("who", ["Operator", "Instructor", "Student", "its student", "another's teacher", "of both"])
+@pytest.mark.parametrize("who", OUTSIDERS)
 def test_nobody_else_begins_applies_or_drops_or_reads_one(who, school):
-    attempt, other = school.judged(), School("Thursday")
+    attempt = school.judged()
     made = judged_anew(school, attempt)
-    own = {"its student": school.student, "another's teacher": other.teacher, "of both": both(school, other)}
-    client, judgings = client_of(own.get(who) or account(who)), Judging.objects.count()
+    client, judgings = outsider(who, school, School("Thursday")), Judging.objects.count()
     scopes = (f"attempt:{attempt.pk}", f"assignment:{school.assignment.pk}", f"class:{school.of.pk}")
     forms = [{"what": one, "why": "Mine."} for one in scopes]
     for form in ({"apply": made.pk}, {"drop": made.pk}, *forms):
@@ -142,8 +123,7 @@ def test_nobody_else_begins_applies_or_drops_or_reads_one(who, school):
 
 def test_it_is_not_done_without_the_form_s_own_key(school):
     attempt = school.judged()
-    client = Client(enforce_csrf_checks=True)
-    client.force_login(school.teacher)
+    client = client_of(school.teacher, enforce_csrf_checks=True)
     form = {"what": f"attempt:{attempt.pk}", "why": "Wrong."}
     assert client.post(reverse(PAGE), form).status_code == 403
     assert not Regrade.objects.exists()

@@ -1,7 +1,7 @@
 """Releases: one assignment's or all of a class, by who teaches it; what is incomplete is said before it is shown."""
 
 import pytest
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, Permission
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -9,33 +9,16 @@ from django.urls import reverse
 
 from grading import sight
 from grading.models import Assignment, Release
-from tests.admin.conftest import account, text, words
-from tests.grading.school import DUE, INSTRUCTOR, NOON, OPENS, Said, School, both
+from tests.admin.conftest import answer, client_of, text, words
+from tests.admin.desk import OUTSIDERS, outsider
+from tests.grading.school import DUE, INSTRUCTOR, NOON, OPENS, Said, School
 
 pytestmark = pytest.mark.django_db
 PAGE = "admin:grading_releases"
 
 
-@pytest.fixture
-def school() -> School:
-    return School()
-
-
-def client_of(user: User) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
-
-
-@pytest.fixture
-def teacher(school: School) -> Client:
-    return client_of(school.teacher)
-
-
 def said(client: Client, **form: object) -> str:
-    response = client.post(reverse(PAGE), form, follow=True)
-    assert response.status_code == 200
-    return words(response.content.decode())
+    return answer(client, reverse(PAGE), **form)
 
 
 def second(school: School) -> Assignment:
@@ -80,11 +63,9 @@ def test_released_twice_is_released_once(teacher, school):
     assert Release.objects.count() == 1
 
 
-@pytest.mark.parametrize("who", ["Operator", "Instructor", "Student", "its student", "another's teacher", "of both"])
+@pytest.mark.parametrize("who", OUTSIDERS)
 def test_nobody_else_shows_or_hides_anything(who, school, teacher):
-    other = School("Thursday")
-    own = {"its student": school.student, "another's teacher": other.teacher, "of both": both(school, other)}
-    client = client_of(own.get(who) or account(who))
+    client = outsider(who, school, School("Thursday"))
     for form in ({"release": school.assignment.pk}, {"all": school.of.pk}):
         assert client.post(reverse(PAGE), {**form, "sure": "yes"}).status_code in (403, 404)
     assert not Release.objects.exists()
@@ -95,8 +76,6 @@ def test_nobody_else_shows_or_hides_anything(who, school, teacher):
 
 
 def test_who_may_only_look_makes_none(school, teacher):
-    from django.contrib.auth.models import Group, Permission
-
     looks = Group.objects.create(name="looks")
     looks.permissions.add(Permission.objects.get(codename="view_release"))
     school.teacher.groups.set([looks])
@@ -106,8 +85,7 @@ def test_who_may_only_look_makes_none(school, teacher):
 
 
 def test_it_is_not_done_without_the_form_s_own_key(school):
-    client = Client(enforce_csrf_checks=True)
-    client.force_login(school.teacher)
+    client = client_of(school.teacher, enforce_csrf_checks=True)
     assert client.post(reverse(PAGE), {"release": school.assignment.pk}).status_code == 403
     assert not Release.objects.exists()
 

@@ -8,8 +8,8 @@ from django.contrib.auth.models import Permission
 from grading import threads
 from grading.models import Attempt, GradeChange, Judging, Thread, ThreadPost
 from marlow.clock import real_now
-from tests.admin.conftest import text, words
-from tests.admin.desk import client_of, hands_in, sent, to
+from tests.admin.conftest import client_of, text, words
+from tests.admin.desk import hands_in, sent, to
 from tests.grading.school import DAY, RIGHT, School, person
 
 pytestmark = pytest.mark.django_db

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from django.contrib import admin
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Permission, User
 from django.db.models import F, Model
 from django.db.models.signals import pre_save
 from django.urls import reverse
@@ -16,7 +16,7 @@ from shop.models import Book, Fence, Publisher, Refund, StockCount, StrayCharge
 from sweeper.admin.evening import EVENING
 from sweeper.models import JobRun, SweepRun
 from tests import evening, labruns, proofs
-from tests.admin.conftest import PEOPLE, account
+from tests.admin.conftest import PEOPLE, account, client_of
 from tests.grading.school import DAY, OPENS, School
 
 pytestmark = pytest.mark.django_db
@@ -167,14 +167,14 @@ def test_an_own_page_is_closed_when_one_of_its_permissions_is_missing(page, some
     for missing in page.needs:
         user = account(f"without {missing}")
         user.user_permissions.set(_permissions(set(page.needs) - {missing}))
-        assert outcome(_client_of(user).get(address_of(page, somebodys))) == NO, missing
+        assert outcome(client_of(user).get(address_of(page, somebodys))) == NO, missing
 
 
 def test_a_run_s_story_is_for_those_to_whom_the_evening_is_open(rows):
     """Its events, orders and settlements are other records than the run, with permissions of their own."""
     user = account("only runs")
     user.user_permissions.set(_permissions({"sweeper.view_sweeprun"}))
-    client, run = _client_of(user), next(run for run in SweepRun.objects.all() if run.settled)
+    client, run = client_of(user), next(run for run in SweepRun.objects.all() if run.settled)
     page = client.get(url(SweepRun, "change", run.pk)).content.decode()
     assert run.box in page
     assert "WED-" not in page
@@ -183,7 +183,7 @@ def test_a_run_s_story_is_for_those_to_whom_the_evening_is_open(rows):
     assert reverse("admin:sweeper_timeline") not in client.get(url(SweepRun, "changelist")).content.decode()
     user = account("the evening too")
     user.user_permissions.set(_permissions(set(EVENING.needs)))
-    client = _client_of(user)
+    client = client_of(user)
     page = client.get(url(SweepRun, "change", run.pk)).content.decode()
     assert "WED-13 was settled twice" in page
     assert reverse("admin:sweeper_timeline") in client.get(url(SweepRun, "changelist")).content.decode()
@@ -255,15 +255,5 @@ def test_autocomplete_lists_books_only_to_those_who_may_see_them(person, come, w
 
 
 def _permissions(names: set[str]) -> Any:
-    from django.contrib.auth.models import Permission
-
     wanted = [name.split(".") for name in names]
     return [Permission.objects.get(content_type__app_label=app, codename=code) for app, code in wanted]
-
-
-def _client_of(user: User) -> Any:
-    from django.test import Client
-
-    client = Client()
-    client.force_login(user)
-    return client

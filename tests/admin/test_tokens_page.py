@@ -9,7 +9,7 @@ from django.urls import reverse
 from grading import tokens
 from grading.models import ApiToken
 from marlow.clock import real_now
-from tests.admin.conftest import account, text, words
+from tests.admin.conftest import account, answer, client_of, text, words
 
 pytestmark = pytest.mark.django_db
 
@@ -40,9 +40,9 @@ def test_a_token_is_shown_once_and_opens_the_interface(student, page):
 def test_a_revoked_token_is_told_so_and_opens_nothing(student, page):
     secret = made(student, page)
     token = ApiToken.objects.get()
-    response = student.post(page, {"revoke": token.pk}, follow=True)
-    assert "The token my laptop opens nothing any more" in words(response.content.decode())
-    assert "Revoke my laptop" not in words(response.content.decode())
+    told = answer(student, page, revoke=token.pk)
+    assert "The token my laptop opens nothing any more" in told
+    assert "Revoke my laptop" not in told
     made(student, page, "another")
     page_now = words(text(student, page))
     assert page_now.index("another") < page_now.index("my laptop")  # what stands comes first
@@ -67,8 +67,7 @@ def test_a_token_without_a_name_is_a_sentence_beside_the_field(student, page):
 
 
 def test_it_is_not_done_without_the_form_s_own_key(page):
-    client = Client(enforce_csrf_checks=True)
-    client.force_login(account("Student"))
+    client = client_of(account("Student"), enforce_csrf_checks=True)
     assert client.post(page, {"name": "my laptop"}).status_code == 403
     assert not ApiToken.objects.exists()
 
