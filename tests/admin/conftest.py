@@ -11,10 +11,12 @@ from django.contrib.auth.models import Group, User
 from django.core.management import call_command
 from django.db import connection, transaction
 from django.test import Client, override_settings
+from playwright.sync_api import Browser, Page
 from pytest_django.plugin import DjangoDbBlocker
 
 from marlow import roles
 from tests import evening
+from tests.admin.chromium import PASSWORD, Complaints, Window, launched
 from tests.grading.school import School
 
 # Everybody who may turn up, and what they may do by the table. None: whoever is not staff is asked to log in.
@@ -42,7 +44,7 @@ def client_of(user: User, **how: Any) -> Client:
 
 def account(person: str) -> User:
     roles.apply(apps)
-    user = User.objects.create_user(person.replace(" ", "-"), password="a long enough word")
+    user = User.objects.create_user(person.replace(" ", "-"), password=PASSWORD)
     user.is_staff = person != "student without staff status"
     user.save()
     group = {"student without staff status": "Student"}.get(person, person)
@@ -90,6 +92,28 @@ def wednesday(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iter
     with django_db_blocker.unblock(), transaction.atomic():
         yield evening.play(lost=True)
         transaction.set_rollback(True)
+
+
+@pytest.fixture(scope="module")
+def browser(house: str) -> Iterator[Browser]:
+    """Each module says what its `house` shows. Closed before the server is, so that no line to it is left open."""
+    with launched() as chromium:
+        yield chromium
+
+
+@pytest.fixture
+def window(browser: Browser, house: str) -> Iterator[Window]:
+    """Opens an empty page; closes it after the test."""
+    contexts = []
+
+    def open_page(**how: Any) -> tuple[Page, Complaints]:
+        contexts.append(browser.new_context(base_url=house, **how))
+        page = contexts[-1].new_page()
+        return page, Complaints().of(page)
+
+    yield open_page
+    for context in contexts:
+        context.close()
 
 
 def text(client: Client, address: str, **asked: str) -> str:

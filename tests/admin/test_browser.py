@@ -1,34 +1,19 @@
 """The pages as a browser sees them: nothing the policy forbids, nothing that scrolls sideways, focus in sight."""
 
-import shutil
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.db import connections
-from django.test import override_settings
 from django.urls import reverse
-from playwright.sync_api import Browser, Page, Request, sync_playwright
-from pytest_django.live_server_helper import LiveServer
+from playwright.sync_api import Browser, Page
 from pytest_django.plugin import DjangoDbBlocker
 
 from exercises.models import LabRun, Proof
 from tests import evening, labruns, proofs
+from tests.admin.chromium import BROWSER, PHONE, WIDE, Complaints, Window, log_in, served
 from tests.admin.conftest import account, committed
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or ""
-OPTIONS = [
-    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
-    *("--disable-component-update", "--disable-sync"),
-]
-WIDE, PHONE = {"width": 1360, "height": 900}, {"width": 390, "height": 844}
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.django_db(databases=["default", "journal"]),
-    pytest.mark.xdist_group("browser"),  # one evening, one server, one Chromium
-    pytest.mark.skipif(not CHROMIUM, reason="no Chromium: on Debian, apt-get install chromium"),
-]
+pytestmark = [*BROWSER, pytest.mark.django_db(databases=["default", "journal"])]
 
 
 @pytest.fixture(scope="module")
@@ -45,21 +30,8 @@ def wednesday(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iter
 @pytest.fixture(scope="module")
 def house(wednesday: evening.Wednesday) -> Iterator[str]:
     """The address of a server that shows this evening."""
-    server = LiveServer("localhost")
-    with override_settings(ALLOWED_HOSTS=["localhost"]):
-        yield server.url
-    server.stop()
-
-
-@pytest.fixture(scope="module")
-def browser(house: str) -> Iterator[Browser]:
-    """Closed before the server is, so that no line to it is left open."""
-    with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
-        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")  # Playwright's loop runs in this thread
-        chromium = playwright.chromium.launch(executable_path=str(Path(CHROMIUM)), args=OPTIONS)
-        yield chromium
-        chromium.close()
-        connections.close_all()  # while the loop runs, this thread has other ones than without it
+    with served() as address:
+        yield address
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +40,7 @@ def badge(browser: Browser, house: str) -> Any:
     context = browser.new_context(base_url=house)
     page = context.new_page()
     complaints = Complaints().of(page)
-    log_in(page)
+    log_in(page, "Operator")
     assert page.title() == "The shop, its boxes and its shelf | Marlow Books"
     assert complaints == []
     kept = context.storage_state()
@@ -98,47 +70,16 @@ def addresses(wednesday: evening.Wednesday) -> list[str]:
     ]
 
 
-class Complaints(list[str]):
-    """What the browser had to say against a page."""
-
-    def of(self, page: Page) -> "Complaints":
-        page.on("console", lambda message: message.type in ("error", "warning") and self.append(message.text))
-        page.on("pageerror", lambda error: self.append(str(error)))
-        page.on("requestfailed", self._failed)
-        page.on(
-            "response", lambda response: response.status >= 400 and self.append(f"{response.status} {response.url}")
-        )
-        return self
-
-    def _failed(self, request: Request) -> None:
-        """A look-up that the next key stroke overtook is no failure."""
-        if "ERR_ABORTED" not in str(request.failure):
-            self.append(f"{request.url}: {request.failure}")
-
-
-def log_in(page: Page, then: str = "/admin/") -> None:
-    page.goto(f"{reverse('admin:login')}?next={then}")
-    page.fill("#id_username", "Operator")
-    page.fill("#id_password", "a long enough word")
-    page.click("input[type=submit]")
-
-
 @pytest.fixture
-def visit(browser: Browser, house: str, badge: Any) -> Iterator[Callable[..., tuple[Page, Complaints]]]:
-    """Opens a page on which the operator is logged in; closes it after the test."""
-    contexts = []
+def visit(window: Window, badge: Any) -> Window:
+    """Opens a page on which the operator is logged in."""
 
     def open_page(viewport: Any = WIDE, scheme: Any = "light") -> tuple[Page, Complaints]:
-        context = browser.new_context(viewport=viewport, color_scheme=scheme, base_url=house, storage_state=badge)
-        contexts.append(context)
-        page = context.new_page()
-        complaints = Complaints().of(page)
+        page, complaints = window(viewport=viewport, color_scheme=scheme, storage_state=badge)
         page.goto(reverse("admin:index"))
         return page, complaints
 
-    yield open_page
-    for context in contexts:
-        context.close()
+    return open_page
 
 
 @pytest.mark.parametrize(("scheme", "viewport"), [("light", WIDE), ("dark", PHONE)], ids=["light", "dark-phone"])
@@ -236,9 +177,7 @@ def test_the_picture_scrolls_by_itself_and_prints_light(visit):
     assert page.locator("nav.bar").is_hidden()
 
 
-def test_the_admin_works_without_scripts(browser, house):
-    context = browser.new_context(java_script_enabled=False, base_url=house)
-    page = context.new_page()
-    log_in(page, then=reverse("admin:shop_shelf"))
+def test_the_admin_works_without_scripts(window):
+    page, _ = window(java_script_enabled=False)
+    log_in(page, "Operator", then=reverse("admin:shop_shelf"))
     assert "2 phantom copies" in page.inner_text("table.ledger")
-    context.close()

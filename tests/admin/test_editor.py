@@ -3,21 +3,18 @@
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.db import connections
 from django.http import HttpRequest, HttpResponse
 from django.template import Context, Template
-from django.test import override_settings
 from django.urls import path
 from django.views.decorators.csrf import csrf_exempt
-from playwright.sync_api import Browser, Page, sync_playwright
-from pytest_django.live_server_helper import LiveServer
+from playwright.sync_api import Page
 
-from tests.admin.test_browser import CHROMIUM, OPTIONS, PHONE, WIDE, Complaints
+from tests.admin.chromium import BROWSER, PHONE, WIDE, Complaints, Window, served
 
 ROOM = Path(__file__).resolve().parents[2] / "grading"
 SOURCES, SITE = ROOM / "editor", ROOM / "static" / "grading"
@@ -36,13 +33,6 @@ PAGE = Template("""{% load static %}<!doctype html><html lang="en" data-theme="a
 ECHO = Template("""{% load static %}<!doctype html><html lang="en"><head><title>Sent</title>
 <link rel="icon" href="{% static 'marlow/book.svg' %}"></head><body><pre>{{ sent }}</pre></body></html>""")
 
-browser_test = [
-    pytest.mark.browser,
-    pytest.mark.django_db,
-    pytest.mark.xdist_group("browser"),
-    pytest.mark.skipif(not CHROMIUM, reason="no Chromium: on Debian, apt-get install chromium"),
-]
-
 
 @csrf_exempt
 def page_or_echo(request: HttpRequest) -> HttpResponse:
@@ -56,36 +46,18 @@ urlpatterns = [path("hand-in", page_or_echo)]
 
 @pytest.fixture(scope="module")
 def house(django_db_setup: None) -> Iterator[str]:
-    with override_settings(ROOT_URLCONF=__name__, ALLOWED_HOSTS=["localhost"]):
-        server = LiveServer("localhost")
-        yield server.url
-        server.stop()
-
-
-@pytest.fixture(scope="module")
-def browser(house: str) -> Iterator[Browser]:
-    with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
-        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
-        chromium = playwright.chromium.launch(executable_path=str(Path(CHROMIUM)), args=OPTIONS)
-        yield chromium
-        chromium.close()
-        connections.close_all()
+    with served(ROOT_URLCONF=__name__) as address:
+        yield address
 
 
 @pytest.fixture
-def visit(browser: Browser, house: str) -> Iterator[Callable[..., tuple[Page, Complaints]]]:
-    contexts = []
-
+def visit(window: Window) -> Window:
     def open_page(**how: Any) -> tuple[Page, Complaints]:
-        contexts.append(browser.new_context(base_url=house, **how))
-        page = contexts[-1].new_page()
-        complaints = Complaints().of(page)
+        page, complaints = window(**how)
         page.goto("/hand-in")
         return page, complaints
 
-    yield open_page
-    for context in contexts:
-        context.close()
+    return open_page
 
 
 def sent(page: Page) -> dict[str, str]:
@@ -95,7 +67,7 @@ def sent(page: Page) -> dict[str, str]:
 
 
 class TestInABrowser:
-    pytestmark = browser_test
+    pytestmark = [*BROWSER, pytest.mark.django_db]
 
     @pytest.mark.parametrize(("scheme", "viewport"), [("light", WIDE), ("dark", PHONE)], ids=["light", "dark-phone"])
     def test_it_is_coloured_and_numbered_and_the_policy_has_nothing_against_it(self, visit, scheme, viewport):

@@ -1,17 +1,14 @@
 """Handing in as a browser sees it: nothing the policy forbids, nothing sideways, rows without JavaScript too."""
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 from threading import Thread
 from typing import Any
 
 import pytest
 from django.apps import apps
 from django.db import connections
-from django.test import override_settings
 from django.urls import reverse
-from playwright.sync_api import Browser, Page, sync_playwright
-from pytest_django.live_server_helper import LiveServer
+from playwright.sync_api import Page
 from pytest_django.plugin import DjangoDbBlocker
 
 from exercises.handed.checks import Shown
@@ -22,17 +19,11 @@ from grading.models import Assignment, Attempt, CheckResult
 from marlow import roles
 from marlow.clock import real_now
 from tests import labruns
+from tests.admin.chromium import BROWSER, PHONE, WIDE, Complaints, Window, give_password, log_in, served
 from tests.admin.conftest import committed
-from tests.admin.test_browser import CHROMIUM, OPTIONS, PHONE, WIDE, Complaints
 from tests.grading.school import DAY, FAILED, INSTRUCTOR, MINUTE, RIGHT, WELL, Said, School, judge
 
-SECRET = "a long enough word"
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.django_db,
-    pytest.mark.xdist_group("browser"),
-    pytest.mark.skipif(not CHROMIUM, reason="no Chromium: on Debian, apt-get install chromium"),
-]
+pytestmark = [*BROWSER, pytest.mark.django_db]
 
 
 class World(School):
@@ -40,9 +31,7 @@ class World(School):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for user in (self.teacher, self.student):
-            user.set_password(SECRET)
-            user.save()
+        give_password(self.teacher, self.student)
         now = real_now()
         rules = {"opens_at": now - DAY, "due_at": now + DAY}
         others = [slug for slug in catalogue() if slug != self.assignment.exercise]
@@ -81,40 +70,20 @@ def world(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator
 
 @pytest.fixture(scope="module")
 def house(world: World) -> Iterator[str]:
-    server = LiveServer("localhost")
-    with override_settings(ALLOWED_HOSTS=["localhost"]):
-        yield server.url
-    server.stop()
-
-
-@pytest.fixture(scope="module")
-def browser(house: str) -> Iterator[Browser]:
-    with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
-        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
-        chromium = playwright.chromium.launch(executable_path=str(Path(CHROMIUM)), args=OPTIONS)
-        yield chromium
-        chromium.close()
-        connections.close_all()
+    with served() as address:
+        yield address
 
 
 @pytest.fixture
-def visit(browser: Browser, house: str) -> Iterator[Callable[..., tuple[Page, Complaints]]]:
-    """Opens the first page as this person; closes it after the test."""
-    contexts = []
+def visit(window: Window) -> Window:
+    """Opens the first page as this person."""
 
     def open_page(who: Any, **how: Any) -> tuple[Page, Complaints]:
-        contexts.append(browser.new_context(base_url=house, **how))
-        page = contexts[-1].new_page()
-        complaints = Complaints().of(page)
-        page.goto(reverse("admin:login"))
-        page.fill("#id_username", who.username)
-        page.fill("#id_password", SECRET)
-        page.click("input[type=submit]")
+        page, complaints = window(**how)
+        log_in(page, who.username)
         return page, complaints
 
-    yield open_page
-    for context in contexts:
-        context.close()
+    return open_page
 
 
 @pytest.mark.parametrize("role", ["student", "teacher"])

@@ -1,18 +1,14 @@
 """The instructor's pages as a browser sees them: nothing the policy forbids, nothing sideways, deeds done by hand."""
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
 from django.apps import apps
-from django.db import connections
-from django.test import override_settings
 from django.urls import reverse
-from playwright.sync_api import Browser, Page, sync_playwright
-from pytest_django.live_server_helper import LiveServer
+from playwright.sync_api import Page
 from pytest_django.plugin import DjangoDbBlocker
 
 from exercises.handed.exercise import exercise
@@ -22,18 +18,12 @@ from grading.handin import hand_in
 from grading.models import Assignment, Judging
 from marlow import roles
 from marlow.clock import real_now
+from tests.admin.chromium import BROWSER, PHONE, WIDE, Complaints, Window, give_password, log_in, served
 from tests.admin.conftest import committed
-from tests.admin.test_browser import CHROMIUM, OPTIONS, PHONE, WIDE, Complaints
 from tests.grading.anew import ANEW
 from tests.grading.school import DAY, INSTRUCTOR, Said, School, break_off, judge
 
-SECRET = "a long enough word"
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.django_db,
-    pytest.mark.xdist_group("browser"),
-    pytest.mark.skipif(not CHROMIUM, reason="no Chromium: on Debian, apt-get install chromium"),
-]
+pytestmark = [*BROWSER, pytest.mark.django_db]
 
 
 class Term(School):
@@ -43,8 +33,7 @@ class Term(School):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.teacher.set_password(SECRET)
-        self.teacher.save()
+        give_password(self.teacher)
         self.now = real_now() - timedelta(days=2)
         self.told = self.judged(now=self.now)
         open_ = self.judged({"boxes": Said(INSTRUCTOR, 0, 3)}, self.now, self.enrolled("ada"))
@@ -108,40 +97,20 @@ def term(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[
 
 @pytest.fixture(scope="module")
 def house(term: Term) -> Iterator[str]:
-    server = LiveServer("localhost")
-    with override_settings(ALLOWED_HOSTS=["localhost"]):
-        yield server.url
-    server.stop()
-
-
-@pytest.fixture(scope="module")
-def browser(house: str) -> Iterator[Browser]:
-    with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
-        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
-        chromium = playwright.chromium.launch(executable_path=str(Path(CHROMIUM)), args=OPTIONS)
-        yield chromium
-        chromium.close()
-        connections.close_all()
+    with served() as address:
+        yield address
 
 
 @pytest.fixture
-def visit(browser: Browser, house: str, term: Term) -> Iterator[Callable[..., tuple[Page, Complaints]]]:
-    """Opens the first page as the class's teacher; closes it after the test."""
-    contexts = []
+def visit(window: Window, term: Term) -> Window:
+    """Opens the first page as the class's teacher."""
 
     def open_page(**how: Any) -> tuple[Page, Complaints]:
-        contexts.append(browser.new_context(base_url=house, **how))
-        page = contexts[-1].new_page()
-        complaints = Complaints().of(page)
-        page.goto(reverse("admin:login"))
-        page.fill("#id_username", term.teacher.username)
-        page.fill("#id_password", SECRET)
-        page.click("input[type=submit]")
+        page, complaints = window(**how)
+        log_in(page, term.teacher.username)
         return page, complaints
 
-    yield open_page
-    for context in contexts:
-        context.close()
+    return open_page
 
 
 @pytest.mark.parametrize(("scheme", "viewport"), [("light", WIDE), ("dark", PHONE)], ids=["light", "dark-phone"])
