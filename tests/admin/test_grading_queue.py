@@ -14,7 +14,7 @@ from marlow.clock import real_now
 from tests.admin.conftest import account, answer, client_of, text, words
 from tests.admin.desk import OUTSIDERS, outsider
 from tests.grading.anew import judged_anew
-from tests.grading.school import DAY, INSTRUCTOR, NOON, UNDECIDED, Said, School, break_off
+from tests.grading.school import DAY, INSTRUCTOR, NOON, UNDECIDED, Said, School, break_off, claimed
 
 pytestmark = pytest.mark.django_db
 PAGE = "admin:grading_queue"
@@ -36,8 +36,7 @@ def test_an_instructor_reads_what_waits_runs_and_is_parked_of_their_class(school
     school.judged({"boxes": Said(UNDECIDED, 0, 3)})
     waits, now = school.enrolled("who-waits"), real_now()
     running = school.hand_in(NOON, school.enrolled("who-runs"))
-    taken = queue.claim("box-b", now)
-    assert taken is not None
+    taken = claimed(now, "box-b")
     queue.renew(taken, now, "tries every order")
     school.hand_in(NOON + DAY / 2, waits)
     page = read(client_of(school.teacher))

@@ -21,7 +21,7 @@ from marlow.clock import real_now
 from tests.admin.chromium import BROWSER, PHONE, WIDE, Complaints, Window, give_password, log_in, served
 from tests.admin.conftest import committed
 from tests.grading.anew import ANEW
-from tests.grading.school import DAY, INSTRUCTOR, Said, School, break_off, judge
+from tests.grading.school import DAY, INSTRUCTOR, Said, School, break_off, claimed, judge
 
 pytestmark = [*BROWSER, pytest.mark.django_db]
 
@@ -66,8 +66,7 @@ class Term(School):
     def _queue(self) -> None:
         self.parked = break_off(self.hand_in(self.now, self.enrolled("dora")), self.now)
         self.hand_in(real_now() - timedelta(minutes=2), self.enrolled("emil"))
-        taken = queue.claim("box-a", real_now())
-        assert taken is not None
+        taken = claimed(real_now())
         queue.renew(taken, real_now(), "The settle in every order of two boxes: 1,204 tried")
         self.hand_in(real_now(), self.enrolled("finn"))
 

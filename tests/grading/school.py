@@ -1,6 +1,7 @@
 """A class with its people, an exercise given to it, and attempts that a judge has been through; the queue is the real
 one, and only what the checks say is written by hand."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -114,26 +115,51 @@ def both(school: School, other: School) -> User:
     return made
 
 
+def crowd(school: School, number: int) -> list[Attempt]:
+    """Attempts of so many students, a second apart."""
+    moments = [NOON + timedelta(seconds=n) for n in range(number)]
+    return [school.hand_in(moment, school.enrolled(f"student {n}")) for n, moment in enumerate(moments)]
+
+
+def told(says: dict[str, Said] = WELL) -> list[tuple[Check, Result]]:
+    """What a judging brings to the queue."""
+    return [said.of_check(name) for name, said in says.items()]
+
+
+def claimed(now: datetime = NOON, box: str = "box-a") -> Judging:
+    taken = queue.claim(box, now)
+    assert taken is not None
+    return taken
+
+
 def judge(attempt: Attempt, says: dict[str, Said], now: datetime = NOON, regrade: Regrade | None = None) -> Judging:
     """Goes through the queue as a worker does, until this attempt's judging has reached its end."""
     mine = attempt.judgings.get(regrade=regrade)
-    moments = (now + hours * timedelta(hours=1) for hours in range(20))
-    while mine.state in ("waiting", "running"):
-        taken = queue.claim("box-a", moment := next(moments))
-        assert taken is not None
-        told = says if taken.pk == mine.pk else WELL
-        queue.finish(taken, [said.of_check(name) for name, said in told.items()], VERSIONS, moment)
-        mine.refresh_from_db()
-    return mine
+
+    def end(taken: Judging, moment: datetime) -> None:
+        queue.finish(taken, told(says if taken.pk == mine.pk else WELL), VERSIONS, moment)
+
+    return _ended(mine, now, end)
 
 
 def break_off(attempt: Attempt, now: datetime = NOON) -> Judging:
     """The judge fails each time, before any check has said anything: the attempt is parked."""
-    mine = attempt.judgings.get(regrade=None)
-    moments = (now + hours * timedelta(hours=1) for hours in range(20))
-    while mine.state in ("waiting", "running"):
-        taken = queue.claim("box-a", moment := next(moments))
-        assert taken is not None
+
+    def end(taken: Judging, moment: datetime) -> None:
         queue.give_back(taken, "The desk stopped.", moment)
+
+    return _ended(attempt.judgings.get(regrade=None), now, end)
+
+
+def _ended(mine: Judging, now: datetime, end: Callable[[Judging, datetime], None]) -> Judging:
+    for hours in range(20):
+        if mine.state not in ("waiting", "running"):
+            return mine
+        moment = now + hours * timedelta(hours=1)
+        end(claimed(moment), moment)
         mine.refresh_from_db()
-    return mine
+    raise AssertionError("twenty tries, and no end")
+
+
+def state(attempt: Attempt) -> str:
+    return str(attempt.judgings.get(counts=True).state)

@@ -19,7 +19,9 @@ from tests.grading.school import (
     Said,
     School,
     break_off,
+    claimed,
     judge,
+    told,
 )
 
 pytestmark = pytest.mark.django_db
@@ -202,10 +204,10 @@ def test_results_whose_history_can_not_be_written_are_not_there_either(monkeypat
 
     school = School()
     school.hand_in()
-    taken = queue.claim("box-a", NOON)
+    taken = claimed()
     monkeypatch.setattr(grade, "enter", broken)
     with pytest.raises(RuntimeError):
-        queue.finish(taken, [said.of_check(name) for name, said in WELL.items()], VERSIONS, NOON)
+        queue.finish(taken, told(), VERSIONS, NOON)
     taken.refresh_from_db()
     assert (taken.state, taken.results.count()) == ("running", 0)
 

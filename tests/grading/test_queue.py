@@ -1,41 +1,19 @@
-"""The queue of judgings: two at once never get the same one, nothing is stuck or lost, and none is tried for ever."""
+"""The queue of judgings: two at once never get the same one, and nothing is stuck or lost."""
 
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import connection, transaction
+from django.db import transaction
 
-from exercises.handed.checks import Outcome
 from grading import queue, regrade
-from grading.models import Attempt, CheckResult, GradeChange, Judging, Regrade, State
+from grading.models import CheckResult, GradeChange, Judging, State
 from tests.fakes import Boxes, outcomes, wait_for_waiters
-from tests.grading.school import AFTER, FAILED, NOON, UNDECIDED, VERSIONS, WELL, Said, School, real_commits
+from tests.grading.school import NOON, VERSIONS, School, claimed, crowd, real_commits, state, told
 
 pytestmark = pytest.mark.django_db
 SECOND = timedelta(seconds=1)
 HOUR = timedelta(hours=1)
-
-
-def told(says: dict[str, Said] = WELL) -> list[Any]:
-    return [said.of_check(name) for name, said in says.items()]
-
-
-def claimed(now: Any = NOON, box: str = "box-a") -> Judging:
-    taken = queue.claim(box, now)
-    assert taken is not None
-    return taken
-
-
-def crowd(school: School, number: int, each: int = 1) -> list[Attempt]:
-    """Attempts of so many students, one after another, a second apart."""
-    students = [school.enrolled(f"student {n}") for n in range(number)]
-    moments = (NOON + n * SECOND for n in range(number * each))
-    return [school.hand_in(next(moments), student) for student in students for _ in range(each)]
-
-
-def state(attempt: Attempt) -> str:
-    return str(attempt.judgings.get(counts=True).state)
 
 
 # --- Claims ---------------------------------------------------------------------------------------------------------
@@ -83,7 +61,7 @@ def test_the_oldest_is_first_between_students_with_as_many_running() -> None:
     assert [claimed(NOON + HOUR).attempt for _ in made] == made
 
 
-def test_a_student_with_many_attempts_does_not_starve_the_class(settings: Any) -> None:
+def test_a_student_with_many_attempts_does_not_starve_the_class() -> None:
     """Whoever has the fewest running comes first, however long the other's attempts have waited."""
     school = School()
     mine = [school.hand_in(NOON + n * SECOND) for n in range(5)]
@@ -172,7 +150,7 @@ def test_two_that_bring_results_at_once_write_them_once() -> None:
     assert CheckResult.objects.count() == 3
 
 
-def test_a_stale_token_writes_nothing(settings: Any) -> None:
+def test_a_stale_token_writes_nothing() -> None:
     """A worker that slept through its lease: neither its results nor its failure count, and it is told to stop."""
     attempt = School().hand_in()
     stale = claimed()
@@ -241,164 +219,3 @@ def test_a_finish_and_a_reclaim_at_once_have_one_winner() -> None:
     assert (finished, reclaimed) in {(True, 0), (False, 1)}
     assert state(attempt) == (State.DONE if finished else State.WAITING)
     assert CheckResult.objects.count() == (3 if finished else 0)
-
-
-# --- Failures of the judge ------------------------------------------------------------------------------------------
-
-
-def test_each_further_try_waits_twice_as_long() -> None:
-    """Not every five seconds for ever."""
-    School().hand_in()
-    waits, now = [], NOON
-    for _ in range(2):
-        queue.give_back(claimed(now), "The desk stopped.", now)
-        before, now = now, Judging.objects.get().not_before
-        waits.append((now - before).total_seconds())
-        assert queue.claim("box-a", now - SECOND) is None
-    assert waits == [5, 10]
-
-
-@pytest.mark.parametrize("way", ["given back", "reclaimed", "undecided"])
-def test_the_third_failure_parks_it_where_an_instructor_sees_it_and_costs_nothing(way: str) -> None:
-    attempt = School().hand_in()
-    now = NOON
-    for _ in range(3):
-        taken = claimed(now)
-        if way == "given back":
-            queue.give_back(taken, "The desk stopped.", now)
-        elif way == "undecided":
-            queue.finish(taken, told({**WELL, "refused": Said(UNDECIDED, 0, 2)}), VERSIONS, now)
-        else:
-            assert queue.reclaim(now + HOUR) == 1
-        now += 3 * HOUR
-    judging = attempt.judgings.get()
-    assert (judging.state, judging.tries) == (State.PARKED, 3)
-    assert judging.failed
-    assert Attempt.objects.get(pk=attempt.pk).costs is False
-    assert queue.claim("box-a", AFTER) is None
-    assert queue.reclaim(AFTER) == 0
-
-
-def test_what_could_not_be_decided_is_tried_again_and_kept_with_the_last_try() -> None:
-    """Two tries leave no results; the third leaves them, decided and not, and none of them is a zero."""
-    attempt = School().hand_in()
-    now = NOON
-    for _ in range(3):
-        assert CheckResult.objects.count() == 0
-        queue.finish(claimed(now), told({**WELL, "refused": Said(UNDECIDED, 0, 2)}), VERSIONS, now)
-        now += HOUR
-    said = dict(attempt.judgings.get().results.values_list("name", "outcome"))
-    assert said == {"boxes": Outcome.PASSED, "refused": Outcome.UNDECIDED, "friday": Outcome.PASSED}
-    assert attempt.changes.get(what="refused").after == Outcome.UNDECIDED, "the history says no points"
-
-
-def test_a_try_that_decides_after_one_that_did_not_counts_as_if_it_were_the_first() -> None:
-    attempt = School().hand_in()
-    queue.finish(claimed(), told({"boxes": Said(UNDECIDED, 0, 3)}), VERSIONS, NOON)
-    assert state(attempt) == State.WAITING
-    queue.finish(claimed(NOON + HOUR), told(), VERSIONS, NOON + HOUR)
-    assert state(attempt) == State.DONE
-    assert Attempt.objects.get(pk=attempt.pk).costs is True
-    assert attempt.judgings.get().failed == ""
-
-
-def test_a_parked_one_that_is_tried_again_starts_from_the_beginning() -> None:
-    """Its results are replaced, and it is the student's attempt again."""
-    attempt = School().hand_in()
-    now = NOON
-    for _ in range(3):
-        queue.finish(claimed(now), told({"boxes": Said(UNDECIDED, 0, 3)}), VERSIONS, now)
-        now += HOUR
-    assert queue.unpark(attempt.judgings.get(), now) is True
-    assert queue.unpark(attempt.judgings.get(), now) is False
-    taken = claimed(now)
-    assert taken.tries == 1
-    queue.finish(taken, told({"boxes": Said(FAILED, 0, 3)}), VERSIONS, now)
-    assert [one.outcome for one in attempt.judgings.get().results.all()] == [Outcome.FAILED]
-    assert Attempt.objects.get(pk=attempt.pk).costs is True
-
-
-def test_a_failed_regrade_costs_no_attempt_and_changes_no_grade() -> None:
-    """What counts still counts while the judge fails at judging it over."""
-    school = School()
-    attempt = school.judged()
-    made = regrade.begin([attempt], "one", "A check was wrong.", by=school.teacher, now=NOON + HOUR)
-    now = NOON + HOUR
-    for _ in range(3):
-        queue.give_back(claimed(now), "The desk stopped.", now)
-        now += HOUR
-    assert made.judgings.get().state == State.PARKED
-    assert Attempt.objects.get(pk=attempt.pk).costs is True
-    assert state(attempt) == State.DONE
-
-
-def test_a_dropped_regrade_is_not_judged() -> None:
-    school = School()
-    attempt = school.judged()
-    made = regrade.begin([attempt], "one", "A check was wrong.", by=school.teacher, now=NOON + HOUR)
-    assert queue.anything(NOON + HOUR) is True
-    regrade.drop(made, by=school.teacher, now=NOON + HOUR)
-    assert queue.anything(NOON + HOUR) is False
-    assert queue.claim("box-a", NOON + 2 * HOUR) is None
-
-
-# --- Nudges ---------------------------------------------------------------------------------------------------------
-
-
-class Sent(list[tuple[str, str]]):
-    def __call__(self, broker: str) -> "Sent":
-        return self
-
-    def send_task(self, name: str, queue: str, **_: Any) -> None:
-        assert not connection.in_atomic_block, "a worker would not see it yet"
-        self.append((name, queue))
-
-
-@pytest.fixture
-def sent(monkeypatch: pytest.MonkeyPatch) -> Sent:
-    made = Sent()
-    monkeypatch.setattr(queue, "_sender", made)
-    return made
-
-
-@real_commits
-def test_a_hand_in_nudges_after_its_commit_and_a_rollback_does_not(sent: Sent) -> None:
-    school = School()
-    school.hand_in()
-    assert sent == [("grading.judge", "grading")]
-    attempt = Attempt.objects.get()
-    with transaction.atomic():
-        queue.ask(attempt, NOON, regrade=Regrade.objects.create(of=school.of, begun_by=school.teacher, begun_at=NOON))
-        transaction.set_rollback(True)
-    assert len(sent) == 1
-
-
-@real_commits
-def test_a_class_that_is_judged_over_nudges_once(sent: Sent) -> None:
-    """Two hundred messages to a broker that is away would take minutes."""
-    school = School()
-    made = crowd(school, 4)
-    sent.clear()
-    regrade.begin(made, "all", "A check was wrong.", by=school.teacher, now=NOON + HOUR)
-    assert len(sent) == 1
-
-
-@real_commits
-def test_a_broker_that_is_down_costs_a_hand_in_no_time_and_nothing_else(settings: Any, caplog: Any) -> None:
-    """The real sender, and nobody at the address."""
-    settings.CELERY_BROKER_URL = "redis://127.0.0.1:1/0"
-    attempt = School().hand_in()
-    assert state(attempt) == State.WAITING
-    assert "No worker could be nudged" in caplog.text
-
-
-def test_the_judges_app_listens_to_what_is_sent() -> None:
-    """The queue's names stand in two places, since the web sends and must not be a worker."""
-    from marlow import judging
-
-    assert (judging.QUEUE, judging.TASK) == (queue.QUEUE, queue.TASK)
-    judging.app.loader.import_default_modules()
-    assert queue.TASK in judging.app.tasks
-    entry = judging.app.conf.beat_schedule["look"]
-    assert (entry["task"], entry["options"]["queue"]) == (queue.TASK, queue.QUEUE)
-    assert judging.app.conf.task_acks_late is True

@@ -16,8 +16,10 @@ from tests.grading.school import (
     Said,
     School,
     break_off,
+    claimed,
     judge,
     real_commits,
+    told,
 )
 
 pytestmark = pytest.mark.django_db
@@ -220,12 +222,12 @@ def test_a_first_judging_that_ends_after_a_regrade_was_applied_changes_nothing()
     """The regrade was asked for later: the late one is kept, counts for nothing and enters no history."""
     school = School()
     attempt = school.hand_in()
-    first = queue.claim("box-b", NOON)
+    first = claimed()
     made = begun(school, attempt)
     judge(attempt, ANEW, LATER, made)
     assert apply(school, made) == 1
     entered = attempt.changes.count()
-    assert queue.finish(first, [said.of_check(name) for name, said in WELL.items()], {}, LATER) is True
+    assert queue.finish(first, told(), {}, LATER) is True
     assert (points(attempt).machine, attempt.changes.count()) == (7, entered)
 
 
