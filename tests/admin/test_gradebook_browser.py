@@ -12,8 +12,8 @@ from grading import review
 from marlow import roles
 from tests.admin.chromium import BROWSER, PHONE, WIDE, Complaints, Window, give_password, log_in, served
 from tests.admin.conftest import committed
+from tests.grading.book import edited, exported
 from tests.grading.school import DAY, DUE, FAILED, INSTRUCTOR, NOON, PASSED, WELL, Said, School
-from tests.grading.test_corrections import edited, exported
 
 pytestmark = [*BROWSER, pytest.mark.django_db(databases=["default", "journal"])]
 

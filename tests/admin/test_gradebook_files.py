@@ -11,8 +11,8 @@ from grading import review
 from grading.admin.filing import NEEDS, SALT
 from grading.models import ReviewItem
 from tests.admin.conftest import answer, client_of, words
+from tests.grading.book import edited, exported
 from tests.grading.school import NOON, School, person
-from tests.grading.test_corrections import edited, exported
 
 pytestmark = pytest.mark.django_db
 
