@@ -45,9 +45,8 @@ def pair(client: Client, finer: Assignment, one: object, other: object, field: s
     return client.get(reverse(PAGE), {"assignment": finer.pk, "one": one, "other": other, "field": field})
 
 
-def test_alike_programs_are_a_hint_and_the_page_says_so(school, finer):
+def test_alike_programs_are_a_hint_and_the_page_says_so(teacher, school, finer):
     one, other = two(school, finer)
-    teacher = client_of(school.teacher)
     assert "The finer key, Wednesday" in words(text(teacher, reverse(PAGE)))
     page = text(teacher, reverse(PAGE), assignment=str(finer.pk))
     assert "A hint, and no verdict" in words(page)
@@ -81,10 +80,9 @@ def test_nobody_else_reads_a_hint_or_a_program(who, school, finer):
     assert client.post(reverse(PAGE)).status_code == 403
 
 
-def test_programs_of_elsewhere_and_of_no_such_part_are_not_there(school, finer):
+def test_programs_of_elsewhere_and_of_no_such_part_are_not_there(teacher, school, finer):
     one, other = two(school, finer)
     outside = School("Thursday").judged()
-    teacher = client_of(school.teacher)
     assert pair(teacher, finer, one.pk, outside.pk).status_code == 404
     assert pair(teacher, school.assignment, one.pk, other.pk).status_code == 404
     for field in ("", "settle", "solved", "settle.statement\x00x"):

@@ -57,10 +57,9 @@ def test_places_are_counted_in_the_queue_of_everybody(school):
     assert "student-Thursday" not in page
 
 
-def test_a_parked_attempt_is_tried_again_and_costs_again(school):
+def test_a_parked_attempt_is_tried_again_and_costs_again(teacher, school):
     attempt = school.hand_in()
     parked = break_off(attempt)
-    teacher = client_of(school.teacher)
     assert "The desk stopped." in read(teacher)
     assert "waits for the judge again" in answer(teacher, reverse(PAGE), again=parked.pk)
     parked.refresh_from_db()
@@ -117,10 +116,9 @@ def test_what_a_dropped_regrade_asked_for_is_in_nobody_s_way(school):
     assert "0 waiting" in read(client_of(school.teacher))
 
 
-def test_the_page_costs_the_same_however_long_the_queue_is(school, django_assert_num_queries):
+def test_the_page_costs_the_same_however_long_the_queue_is(teacher, school, django_assert_num_queries):
     judged_anew(school, school.judged())
     break_off(school.hand_in())
-    teacher = client_of(school.teacher)
     with CaptureQueriesContext(connection) as few:
         read(teacher)
     for number in range(4):

@@ -26,7 +26,7 @@ def school(now: Any) -> School:
     return School(rules={"opens_at": now - DAY, "due_at": now + 7 * DAY})
 
 
-def strangers(school: School, now: Any) -> dict[str, Any]:
+def strangers(now: Any) -> dict[str, Any]:
     """Staff of every kind to whom this class's work is not there."""
     other = School("Thursday", rules={"opens_at": now - DAY, "due_at": now + DAY})
     return {
@@ -58,7 +58,7 @@ def test_the_work_of_a_class_is_not_there_for_anybody_outside_it(school, now):
     attempt = school.judged(now=now)
     threads.open_thread(attempt, "refused", "Why?", by=school.student, now=now)
     pages = [to("assignment", school.assignment.pk), to("attempt", attempt.pk), to("evidence", attempt.pk, "boxes")]
-    outside = strangers(school, now)
+    outside = strangers(now)
     before = written()
     for who, user in outside.items():
         client = client_of(user)

@@ -103,7 +103,7 @@ def test_the_role_may_do_what_was_granted(student: Any) -> None:
         assert cursor.fetchall() == [(1, "abandoned"), (2, "pending")]
 
 
-def test_the_role_may_log_in_to_no_other_database_of_the_laboratorys(student: Any, database: Database) -> None:
+def test_the_role_may_log_in_to_no_other_database_of_the_laboratorys(student: Any) -> None:
     with connection.cursor() as cursor:
         cursor.execute("select has_database_privilege('public', current_database(), 'connect')")
         assert cursor.fetchone() == (False,)
