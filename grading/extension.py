@@ -3,6 +3,7 @@
 from datetime import datetime
 from typing import Any
 
+from grading.lateness import reckoned_anew
 from grading.models import Assignment, Extension
 from grading.sight import demand_teaches
 
@@ -16,14 +17,15 @@ class NotAnExtension(ValueError):
 def extend(
     assignment: Assignment, student: Any, *, days: int, attempts: int, why: str, by: Any, now: datetime
 ) -> Extension:
-    """Instead of what they were given before. Raises NotYours, NotAnExtension."""
+    """Instead of what they were given before; also for what was received already. Raises NotYours, NotAnExtension."""
     demand_teaches(by, assignment.of)
     why = allowed(assignment, student, days, attempts, why)
-    given, _ = Extension.objects.update_or_create(
-        assignment=assignment,
-        student=student,
-        defaults={"days": days, "attempts": attempts, "why": why, "given_by": by, "at": now},
-    )
+    with reckoned_anew([assignment], student=student, why=f"extension: {why}", by=by, now=now):
+        given, _ = Extension.objects.update_or_create(
+            assignment=assignment,
+            student=student,
+            defaults={"days": days, "attempts": attempts, "why": why, "given_by": by, "at": now},
+        )
     return given
 
 

@@ -82,7 +82,8 @@ class Assignment(models.Model):
     cooldown = models.PositiveIntegerField(default=0, help_text="Seconds between two attempts.")
     counts = models.CharField(max_length=4, choices=Counts.choices, default=Counts.BEST)
     checks_before_due = models.BooleanField(
-        default=True, help_text="Whether what the checks said is shown before the deadline; hidden ones never are."
+        default=True,
+        help_text="Whether what the checks said is shown while attempts are taken; hidden ones never.",
     )
 
     class Meta:
@@ -141,7 +142,7 @@ class Attempt(models.Model):
     through = models.CharField(max_length=12, help_text="The form, the command line or the interface.")
     received_at = models.DateTimeField()
     late = models.PositiveSmallIntegerField(
-        default=0, help_text="Days begun after the deadline when it was received."
+        default=0, help_text="Days begun after the deadline when it was received, by the deadline as it is now."
     )
     costs = models.BooleanField(default=True, help_text="Not where the judge failed: it is given back then.")
 
@@ -305,6 +306,7 @@ class Release(models.Model):
     by = models.ForeignKey(PERSON, on_delete=models.PROTECT, related_name="+")
     at = models.DateTimeField()
     undone_at = models.DateTimeField(null=True, blank=True)
+    undone_by = models.ForeignKey(PERSON, on_delete=models.PROTECT, related_name="+", null=True, blank=True)
 
     class Meta:
         ordering = ["-at"]

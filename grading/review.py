@@ -123,7 +123,7 @@ def take_back(assignment: Assignment, *, by: Any, now: datetime) -> bool:
     demand_teaches(by, assignment.of)
     with transaction.atomic():
         _lock(assignment)
-        return bool(Release.objects.filter(assignment=assignment, undone_at=None).update(undone_at=now))
+        return bool(Release.objects.filter(assignment=assignment, undone_at=None).update(undone_at=now, undone_by=by))
 
 
 def _lock(assignment: Assignment) -> None:

@@ -3,9 +3,11 @@
 Superusers make classes and say who teaches them. Accounts are never listed: people are named by their user name.
 """
 
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.db.models import Exists, Model, OuterRef, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
@@ -14,9 +16,11 @@ from grading import sight
 from grading.admin.fields import AssignmentForm, ClassForm, ExtensionForm
 from grading.admin.words import in_zone, title_of
 from grading.extension import extend
+from grading.lateness import reckoned_anew
 from grading.models import Assignment, Class, Enrolment, Extension, Release
 from marlow.clock import real_now
 from shop.admin.record import Fields, Readable, TabularInline, moment
+from shop.words import count
 
 AT, SINCE = moment("at"), moment("since")
 
@@ -92,6 +96,11 @@ class ClassAdmin(Taught):
         enrols = request.user.has_perm("grading.add_enrolment") and self.has_change_permission(request, obj)
         return ["name", "zone", "instructors", *(["enrol"] if enrols else [])]
 
+    def save_model(self, request: HttpRequest, obj: Class, form: Any, change: bool) -> None:
+        given = obj.assignments.all() if change else ()
+        with _reckoned_anew(request, given, "the zone of the class was changed"):
+            super().save_model(request, obj, form, change)
+
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
         """Who is enrolled already stays so, whoever else enrols them at the same time: `enrolled_once`."""
         super().save_related(request, form, formsets, change)
@@ -126,6 +135,10 @@ class AssignmentAdmin(Taught):
             kwargs["queryset"] = sight.taught(request.user)
         return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
+    def save_model(self, request: HttpRequest, obj: Assignment, form: Any, change: bool) -> None:
+        with _reckoned_anew(request, [obj] if change else (), "the rules of the assignment were changed"):
+            super().save_model(request, obj, form, change)
+
     def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         """Read and drawn in the zone of the class; a new one's is that of the class that is posted with it."""
         number = args[0] if args else kwargs.get("object_id")
@@ -148,6 +161,15 @@ class AssignmentAdmin(Taught):
     @admin.display(description="grades are shown", boolean=True)
     def released(self, assignment: Any) -> bool:
         return bool(assignment.shown)
+
+
+@contextmanager
+def _reckoned_anew(request: HttpRequest, given: Iterable[Assignment], why: str) -> Iterator[None]:
+    """Whoever changes a rule is told how many received attempts it reached."""
+    with reckoned_anew(given, why=why, by=request.user, now=real_now()) as changes:
+        yield
+    if changes:
+        messages.info(request, f"{count(len(changes), 'attempt')} received already: the lateness is reckoned anew.")
 
 
 def _zone(request: HttpRequest, number: str | None) -> Any:
