@@ -16,7 +16,7 @@ from django.db.models import Model, Q, QuerySet
 from exercises.handed.checks import Shown
 from exercises.handed.exercise import NoExercise, exercise
 from grading import queue
-from grading.deadline import due_for
+from grading.deadline import closes_for
 from grading.grade import counted, given, items_of, points_of, results_of
 from grading.models import (
     Assignment,
@@ -34,7 +34,7 @@ from grading.models import (
 )
 
 LATER, WITH_RELEASE, NEVER = (
-    "shown after the deadline",
+    "shown when nothing is taken any more",
     "shown with the grades",
     "a hidden check: what it ran is not shown",
 )
@@ -142,6 +142,11 @@ def released(assignment: Assignment) -> bool:
     return Release.objects.filter(assignment=assignment, undone_at=None).exists()
 
 
+def reads(viewer: Any, assignment: Assignment, now: datetime) -> bool:
+    """Its statement and its form, of the assignments that they see at all: students from its opening on."""
+    return now >= assignment.opens_at or teaches(viewer, assignment.of)
+
+
 def sees_grades(viewer: Any, assignment: Assignment) -> bool:
     """Of the attempts that they see at all: instructors always, students with the release."""
     return teaches(viewer, assignment.of) or released(assignment)
@@ -172,7 +177,7 @@ def seen(viewer: Any, attempt: Attempt, now: datetime) -> Seen:
 
 @dataclass(frozen=True)
 class Light:
-    """What decides how much is seen: who looks, what is released, and whether this student's deadline is over."""
+    """What decides how much is seen: who looks, what is released, and whether this student can hand in no more."""
 
     teaching: bool
     released: bool
@@ -195,7 +200,7 @@ def _light(viewer: Any, attempt: Attempt, now: datetime) -> Light:
     teaching = teaches(viewer, assignment.of)
     if not teaching and not attempts(viewer).filter(pk=attempt.pk).exists():
         raise NotYours("This attempt is somebody else’s.")
-    return Light(teaching, released(assignment), now > _due(attempt), assignment.checks_before_due)
+    return Light(teaching, released(assignment), now > _closes(attempt), assignment.checks_before_due)
 
 
 def _check(result: CheckResult, item: ReviewItem | None, light: Light) -> SeenCheck:
@@ -239,10 +244,10 @@ def _versions(judging: Judging) -> str:
     return f"checks {judging.checks_version} ({judging.digest}), Marlow {judging.marlow}, seed {judging.seed}"
 
 
-def _due(attempt: Attempt) -> datetime:
+def _closes(attempt: Attempt) -> datetime:
     submission = attempt.submission
     extension = Extension.objects.filter(assignment=submission.assignment_id, student=submission.student_id).first()
-    return due_for(submission.assignment, extension)
+    return closes_for(submission.assignment, extension)
 
 
 def _of(rows: QuerySet[Rows], viewer: Any, path: str) -> QuerySet[Rows]:

@@ -165,6 +165,7 @@ def _hands_in(request: HttpRequest, given: Assignment) -> bool:
 
 def _page(request: HttpRequest, given: Assignment, form: forms.Form | None, status: int = 200) -> HttpResponse:
     exercise, viewer, now = there(given.exercise), request.user, real_now()
+    reads = sight.reads(viewer, given, now)
     try:
         stands: Standing | None = standing(viewer, given, now)
     except Refused:
@@ -177,9 +178,10 @@ def _page(request: HttpRequest, given: Assignment, form: forms.Form | None, stat
         "admin/grading/assignment.html",
         title_of(given.exercise),
         given=given,
-        statement=as_html(exercise.statement) if exercise else "",
+        gone=exercise is None,
+        statement=as_html(exercise.statement) if exercise and reads else "",
         worth=count(exercise.points, "point") if exercise else "",
-        form=form,
+        form=form if reads else None,
         may=stands is not None and stands.open and viewer.has_perm(HAND_IN),
         stands=stands,
         left=left(stands) if stands else "",

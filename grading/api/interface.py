@@ -9,7 +9,6 @@ from ninja import NinjaAPI, Query, Status
 from ninja.security import HttpBearer
 
 from exercises.handed.answers import NotAnswers
-from exercises.handed.exercise import exercise
 from grading import handin, sight, threads, tokens
 from grading.api import errors, shapes, told
 from grading.api.parser import Strict, demand_bounded
@@ -22,6 +21,7 @@ BIGGEST = 2**63 - 1  # what a key of the database holds
 
 Skip = Annotated[int, Query(ge=0, le=1_000_000, description=f"Rows to pass over: {PAGE} are told at a time.")]
 Which = Annotated[int | None, Query(ge=1, le=BIGGEST, description="Of this assignment alone.")]
+SeenPosts = Annotated[int | None, Query(ge=0, le=1000, description="Posts that you have read.")]
 
 
 class Bearer(HttpBearer):
@@ -72,16 +72,10 @@ def assignments(request: HttpRequest, skip: Skip = 0) -> Any:
 
 @api.get("/assignments/{int:number}", response=shapes.ExerciseShape)
 def assignment(request: HttpRequest, number: int) -> Any:
-    """One of them, with its statement and the schema of its answers."""
-    viewer = _viewer(request, "view_assignment")
+    """One of them, with its statement and the schema of its answers, which students read from its opening on."""
+    viewer, now = _viewer(request, "view_assignment"), real_now()
     found = _assignment(viewer, number)
-    asked = exercise(found.exercise)
-    return {
-        **told.assignment(found, viewer, real_now()),
-        "statement": asked.statement,
-        "answers_version": asked.answers.VERSION,
-        "answers_schema": asked.answers.model_json_schema(),
-    }
+    return {**told.assignment(found, viewer, now), **told.asked(found, sight.reads(viewer, found, now))}
 
 
 @api.post("/assignments/{int:number}/attempts", response={201: shapes.Receipt})
@@ -169,10 +163,10 @@ def post(request: HttpRequest, number: int, given: shapes.Post) -> Any:
 
 
 @api.post("/threads/{int:number}/close", response=shapes.ThreadShape)
-def close(request: HttpRequest, number: int) -> Any:
-    """Answered: for an instructor of the class."""
+def close(request: HttpRequest, number: int, seen: SeenPosts = None) -> Any:
+    """Answered: for an instructor of the class. Not where there are more posts than were `seen`."""
     viewer = _viewer(request, "add_threadpost")
-    threads.close(_thread(viewer, number), by=viewer, now=real_now())
+    threads.close(_thread(viewer, number), seen=seen, by=viewer, now=real_now())
     return told.thread(_thread(viewer, number))
 
 

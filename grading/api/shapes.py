@@ -61,11 +61,11 @@ class AssignmentShape(Schema):
 
 
 class ExerciseShape(AssignmentShape):
-    """`statement` is Markdown; `answers_schema` is JSON Schema."""
+    """`statement` is Markdown; `answers_schema` is JSON Schema. Null before it opens."""
 
-    statement: str
+    statement: str | None
     answers_version: int
-    answers_schema: dict[str, Any]
+    answers_schema: dict[str, Any] | None
 
 
 class Receipt(Schema):

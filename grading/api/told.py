@@ -29,6 +29,16 @@ def assignment(one: Assignment, viewer: Any, now: datetime) -> dict[str, Any]:
     }
 
 
+def asked(one: Assignment, reads: bool) -> dict[str, Any]:
+    """What its students are asked, where this viewer may read it by now. Raises NoExercise."""
+    found = exercise(one.exercise)
+    return {
+        "statement": found.statement if reads else None,
+        "answers_version": found.answers.VERSION,
+        "answers_schema": found.answers.model_json_schema() if reads else None,
+    }
+
+
 def _standing(one: Assignment, viewer: Any, now: datetime) -> dict[str, Any] | None:
     try:
         found = standing(viewer, one, now)

@@ -138,7 +138,7 @@ def test_before_the_release_a_student_gets_no_points_and_nothing_of_what_is_hidd
     shown, later, hidden = found["checks"]
     assert (shown["outcome"], shown["points"]) == ("passed", None)
     assert shown["evidence"]["text"] == "the evening of open"
-    assert (later["outcome"], later["evidence"], later["withheld"]) == (None, None, "shown after the deadline")
+    assert (later["outcome"], later["evidence"], later["withheld"]) == (None, None, sight.LATER)
     assert (hidden["outcome"], hidden["title"]) == (None, "A hidden check")
     assert "secret" not in json.dumps(found)
     assert "Nearly" not in json.dumps(found)

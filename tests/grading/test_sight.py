@@ -18,6 +18,7 @@ from tests.grading.school import (
     FAILED,
     MINUTE,
     NOON,
+    OPENS,
     PASSED,
     WELL,
     Said,
@@ -169,6 +170,21 @@ def test_the_deadlines_own_moment_is_before_it():
     school = worked()
     assert by_name(of_student(school, DUE))["later"] == NOTHING
     assert by_name(of_student(school, DUE + MINUTE))["later"] == WITHOUT_POINTS
+
+
+def test_what_is_shown_afterwards_waits_until_nobody_s_late_work_is_taken_any_more():
+    """Who has handed in could tell who still may."""
+    school = School(rules={"late_days": 2})
+    school.judged(MIXED)
+    assert by_name(of_student(school, DUE + 2 * DAY))["later"] == NOTHING
+    assert by_name(of_student(school, DUE + 2 * DAY + MINUTE))["later"] == WITHOUT_POINTS
+
+
+def test_what_is_asked_is_read_by_students_from_the_opening_on_and_by_instructors_before():
+    school = School()
+    for viewer, early in ((school.student, False), (school.teacher, True), (person("root", is_superuser=True), True)):
+        assert sight.reads(viewer, school.assignment, OPENS - MINUTE) is early
+        assert sight.reads(viewer, school.assignment, OPENS)
 
 
 def test_after_the_deadline_a_student_sees_all_but_the_hidden_and_no_points():
