@@ -60,12 +60,12 @@ def hand_in(student: Any, assignment: Assignment, given: Any, *, now: datetime, 
 
     Not to be called within a transaction: an acknowledgement could then be rolled back.
     """
-    answers = read(_type(assignment), given)
     with transaction.atomic(durable=True):
         submission = _locked(student, assignment)
         standing = _standing(submission, now)
         if not standing.open:
             raise Refused(standing.code, standing.why)
+        answers = read(_type(assignment), given)
         attempt = Attempt.objects.create(
             submission=submission,
             number=_next(submission),
@@ -139,8 +139,8 @@ def _standing(submission: Submission, now: datetime) -> Standing:
     cost = sum(attempt.costs for attempt in made)
     allowed = None if assignment.attempts is None else assignment.attempts + (extension.attempts if extension else 0)
     left = None if allowed is None else max(0, allowed - cost)
-    counted = [attempt.received_at for attempt in made if attempt.costs]
-    wait = counted[0] + timedelta(seconds=assignment.cooldown) if counted and assignment.cooldown else None
+    # Also after one that cost no number: whoever makes a judge fail could otherwise do so without end.
+    wait = made[0].received_at + timedelta(seconds=assignment.cooldown) if made and assignment.cooldown else None
     not_before = wait if wait is not None and wait > now else None
     code, why = _refusal(assignment, now, closes, left, not_before)
     return Standing(due, closes, zone, len(made), left, not_before, days_late(due, now, zone), code, why)

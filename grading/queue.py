@@ -28,6 +28,7 @@ log = logging.getLogger(__name__)
 QUEUE, TASK = "grading", "grading.judge"
 AT_ONCE = 1.0  # real seconds that a nudge may take to reach its broker
 STALE = 60.0  # real seconds after which a nudge that nobody took is worth nothing
+GIVEN_BACK = 3  # attempts of one submission that cost nothing because the judge failed; further ones an instructor's
 FIRST_DELAY = 5.0  # real seconds before a second try; each further one waits twice as long
 NOT_DROPPED = Q(regrade=None) | Q(regrade__dropped_at=None)
 
@@ -235,7 +236,11 @@ def _back(held: Judging, why: str, now: datetime) -> bool:
 
 
 def _costs_nothing(judging: Judging) -> None:
-    if judging.counts:
+    """So often and no more: a program that keeps the judge waiting could ask the other checks for ever otherwise."""
+    if not judging.counts:
+        return
+    made = judging.attempt.submission.made.exclude(pk=judging.attempt_id)
+    if made.filter(costs=False).count() < GIVEN_BACK:
         Attempt.objects.filter(pk=judging.attempt_id).update(costs=False)
 
 

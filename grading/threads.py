@@ -48,10 +48,27 @@ def post(thread: Thread, text: str, *, by: Any, now: datetime) -> Thread:
         return _said(thread, text, by, now)
 
 
-def close(thread: Thread, *, by: Any, now: datetime) -> None:
-    """Answered. Closed twice stays as it was closed first. Raises NotYours."""
+def answer(thread: Thread, text: str, *, seen: int | None = None, by: Any, now: datetime) -> Thread:
+    """An instructor's last word, and closed with it. `seen`: as for `close`. Raises NotYours, NotAPost."""
     demand_teaches(by, thread.attempt.submission.assignment.of)
-    Thread.objects.filter(pk=thread.pk, closed_at=None).update(closed_at=now, closed_by=by)
+    text = _text(text)
+    with transaction.atomic():
+        if not _sent_twice(held := _locked(thread), text, by):
+            _demand_read(held, seen)
+            held = _said(held, text, by, now)
+        _close(held, by, now)
+    return held
+
+
+def close(thread: Thread, *, seen: int | None = None, by: Any, now: datetime) -> None:
+    """Answered. Closed twice stays as it was closed first. `seen`: how many posts whoever closes has read; where
+    there are more by now it stays open. Raises NotYours, NotAPost.
+    """
+    demand_teaches(by, thread.attempt.submission.assignment.of)
+    with transaction.atomic():
+        held = _locked(thread)
+        _demand_read(held, seen)
+        _close(held, by, now)
 
 
 def reopen(thread: Thread, *, by: Any, now: datetime) -> None:
@@ -60,11 +77,28 @@ def reopen(thread: Thread, *, by: Any, now: datetime) -> None:
     Thread.objects.filter(pk=thread.pk).update(closed_at=None, closed_by=None)
 
 
+def _locked(thread: Thread) -> Thread:
+    return Thread.objects.select_for_update(of=("self",), no_key=True).get(pk=thread.pk)
+
+
+def _close(held: Thread, by: Any, now: datetime) -> None:
+    Thread.objects.filter(pk=held.pk, closed_at=None).update(closed_at=now, closed_by=by)
+
+
+def _demand_read(held: Thread, seen: int | None) -> None:
+    if seen is not None and held.posts.count() > seen:
+        raise NotAPost("Somebody has written here since you looked: read it, then close.")
+
+
+def _sent_twice(held: Thread, text: str, by: Any) -> bool:
+    last = held.posts.last()
+    return last is not None and (last.by_id, last.text) == (by.pk, text)
+
+
 def _said(thread: Thread, text: str, by: Any, now: datetime) -> Thread:
-    thread = Thread.objects.select_for_update(of=("self",), no_key=True).get(pk=thread.pk)
-    last = thread.posts.last()
-    if last is not None and (last.by_id, last.text) == (by.pk, text):
-        return thread  # sent twice
+    thread = _locked(thread)
+    if _sent_twice(thread, text, by):
+        return thread
     if thread.posts.count() >= MOST:
         raise NotAPost("This thread is full: speak to your instructor.")
     ThreadPost.objects.create(thread=thread, by=by, text=text, at=now)

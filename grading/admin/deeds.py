@@ -95,22 +95,27 @@ def _post(request: HttpRequest, attempt: Attempt) -> str:
 
 
 def _answer(request: HttpRequest, attempt: Attempt) -> str:
-    """An instructor's last word, at least for now."""
-    thread = _thread(request, attempt)
-    sight.demand_teaches(request.user, attempt.submission.assignment.of)
-    threads.post(thread, request.POST.get("text", ""), by=request.user, now=real_now())
-    threads.close(thread, by=request.user, now=real_now())
+    said = request.POST
+    threads.answer(
+        _thread(request, attempt), said.get("text", ""), seen=_seen(request), by=request.user, now=real_now()
+    )
     return "Answered and closed."
 
 
 def _close(request: HttpRequest, attempt: Attempt) -> str:
-    threads.close(_thread(request, attempt), by=request.user, now=real_now())
+    threads.close(_thread(request, attempt), seen=_seen(request), by=request.user, now=real_now())
     return "Closed. A post of the student opens it again."
 
 
 def _reopen(request: HttpRequest, attempt: Attempt) -> str:
     threads.reopen(_thread(request, attempt), by=request.user, now=real_now())
     return "Open again."
+
+
+def _seen(request: HttpRequest) -> int:
+    """How many posts the page showed."""
+    said = request.POST.get("seen", "")
+    return int(said) if re.fullmatch("[0-9]{1,5}", said) else 0
 
 
 def _thread(request: HttpRequest, attempt: Attempt) -> Thread:

@@ -17,7 +17,7 @@ from marlow import classroom
 from marlow.clock import real_now
 from tests.admin.conftest import text, words
 from tests.admin.desk import client_of, handed_in, hands_in, sent, to
-from tests.grading.school import DAY, FAILED, MINUTE, RIGHT, WELL, Said, School, break_off, person
+from tests.grading.school import DAY, FAILED, MINUTE, RIGHT, WELL, Said, School, both, break_off, person
 
 pytestmark = pytest.mark.django_db
 
@@ -242,16 +242,31 @@ def test_a_second_look_is_asked_for_and_answered_on_the_page(school, now):
     assert student.post(page, {"do": "ask", "check": "refused", "text": " "}).status_code == 422
     assert student.post(page, {"do": "ask", "check": "refused", "text": "Why <b>not</b>?"}).status_code == 302
     assert "Why &lt;b&gt;not&lt;/b&gt;?" in text(teacher, page)
-    teacher.post(page, {"do": "answer", "check": "refused", "text": "Look at 21:52."})
+    assert 'name="seen" value="1"' in text(teacher, page)
+    late = teacher.post(page, {"do": "answer", "check": "refused", "text": "Look at 21:52.", "seen": "0"})
+    assert (late.status_code, "Somebody has written here" in late.content.decode()) == (422, True)
+    teacher.post(page, {"do": "answer", "check": "refused", "text": "Look at 21:52.", "seen": "1"})
     assert not Thread.objects.get().open
     assert "Look at 21:52." in text(student, page)
     student.post(page, {"do": "post", "check": "refused", "text": "I see."})
     assert Thread.objects.get().open
-    teacher.post(page, {"do": "close", "check": "refused"})
+    teacher.post(page, {"do": "close", "check": "refused", "seen": "3"})
     assert not Thread.objects.get().open
     teacher.post(page, {"do": "reopen", "check": "refused"})
     assert Thread.objects.get().open
     assert teacher.post(page, {"do": "answer", "check": "boxes", "text": "There is none."}).status_code == 404
+
+
+def test_what_is_asked_is_not_read_before_it_opens(now):
+    school = School(rules={"opens_at": now + DAY, "due_at": now + 7 * DAY})
+    page = to("assignment", school.assignment.pk)
+    for student in (school.student, both(school, School("Thursday"))):
+        client = client_of(student)
+        seen = text(client, page) + client.post(page, {"do": "look"}).content.decode()
+        seen += client.post(page, {"do": "hand in"}).content.decode()
+        assert ("It opens on" in seen, 'name="answers.box_a"' in seen, "<article" in seen) == (True, False, False)
+    taught = text(client_of(school.teacher), page)
+    assert ('name="answers.box_a"' in taught, "<article" in taught) == (True, True)
 
 
 def test_a_receipt_leads_to_its_attempt_for_those_who_may_see_it(school, now):

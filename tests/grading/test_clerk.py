@@ -300,6 +300,20 @@ def test_results_that_cannot_be_written_are_the_judges_failure(start: Start, mon
     assert "numeric field overflow" in judging_of(attempt).failed
 
 
+@pytest.mark.parametrize("error", [ImportError("no module"), SyntaxError("line 3"), AttributeError("no CHECKS")])
+def test_an_exercise_that_can_not_be_read_is_an_instructors(start: Start, error: Exception, monkeypatch: Any) -> None:
+    """With the cause, and not by a lease that ends: the worker goes on with the next one."""
+
+    def broken(slug: str) -> None:
+        raise error
+
+    attempt = acting("well")
+    monkeypatch.setattr(clerks, "exercise", broken)
+    assert start().work() == 3
+    judging = judging_of(attempt)
+    assert (judging.state, judging.failed.endswith(f"{type(error).__name__}: {error}")) == (State.PARKED, True)
+
+
 def test_an_exercise_that_is_gone_is_an_instructors(start: Start) -> None:
     """Its folder was taken out of the catalogue after the attempt came."""
     school = School(rules={"exercise": "acting"})

@@ -231,14 +231,24 @@ def test_the_number_of_attempts_is_kept():
 
 
 def test_an_attempt_that_the_judge_failed_on_is_given_back():
-    """Parked by a judge that broke off three times, it costs neither a number of them nor a wait."""
-    school = School(rules={"attempts": 1, "cooldown": 3600})
+    """Parked by a judge that broke off three times, it costs none of them; the next one waits all the same."""
+    school = School(rules={"attempts": 1, "cooldown": 90})
     attempt = school.hand_in()
     assert refused(school, NOON + MINUTE).code == "no attempts left"
     assert break_off(attempt).state == "parked"
-    standing_now = standing(school.student, school.assignment, NOON + MINUTE)
-    assert (standing_now.left, standing_now.not_before, standing_now.open) == (1, None, True)
-    assert school.hand_in(NOON + MINUTE).number == 2
+    assert refused(school, NOON + MINUTE).code == "too soon"
+    assert standing(school.student, school.assignment, NOON + 2 * MINUTE).left == 1
+    assert school.hand_in(NOON + 2 * MINUTE).number == 2
+
+
+def test_whoever_makes_the_judge_fail_is_not_given_back_attempts_for_ever():
+    school = School(rules={"attempts": 2})
+    lefts = []
+    for n in range(queue.GIVEN_BACK + 2):
+        break_off(school.hand_in(NOON + n * DAY / 24), NOON + n * DAY / 24)
+        lefts.append(standing(school.student, school.assignment, NOON).left)
+    assert lefts == [2] * queue.GIVEN_BACK + [1, 0]
+    assert standing(school.enrolled("neighbour"), school.assignment, NOON).left == 2
 
 
 def test_two_attempts_are_so_many_seconds_apart():

@@ -83,6 +83,22 @@ def test_two_who_ask_at_once_ask_in_one_thread():
     assert sorted(ThreadPost.objects.values_list("text", flat=True)) == list("abcd")
 
 
+def test_an_answer_closes_only_what_was_read():
+    school = School()
+    thread = asked(school, school.judged(MIXED))
+    threads.post(thread, "Wait.", by=school.student, now=NOON)
+    for closing in (
+        lambda: threads.answer(thread, "So.", seen=1, by=school.teacher, now=NOON),
+        lambda: threads.close(thread, seen=1, by=school.teacher, now=NOON),
+    ):
+        with pytest.raises(NotAPost, match="read it, then close"):
+            closing()
+    assert (is_open(thread), len(said(thread))) == (True, 2)
+    for _ in range(2):  # sent twice it is said once
+        threads.answer(thread, "So.", seen=2, by=school.teacher, now=NOON)
+    assert (is_open(thread), said(thread)[2:]) == (False, [("teacher-Wednesday", "So.")])
+
+
 @real_commits
 def test_a_close_and_a_students_post_at_once_leave_the_thread_as_the_last_of_them_says():
     school = School()
