@@ -6,7 +6,6 @@ own; only one judging of an attempt counts, by a partial unique index; only one 
 """
 
 import uuid
-from datetime import datetime
 from typing import Any
 from zoneinfo import available_timezones
 
@@ -17,6 +16,7 @@ from django.db import models
 from django.db.models import F, Q
 
 PERSON = settings.AUTH_USER_MODEL
+BIGGEST = 2**63 - 1  # what a key of the database holds
 
 
 def demand_zone(name: str) -> None:
@@ -388,5 +388,6 @@ class ApiToken(models.Model):
     def __str__(self) -> str:
         return self.name
 
-    def stands(self, now: datetime) -> bool:
-        return self.revoked_at is None or self.revoked_at > now
+    @property
+    def stands(self) -> bool:
+        return self.revoked_at is None

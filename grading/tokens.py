@@ -43,6 +43,13 @@ def own(viewer: Any) -> QuerySet[ApiToken]:
     return ApiToken.objects.filter(owner=viewer.pk) if viewer.is_active else ApiToken.objects.none()
 
 
+def others(viewer: Any) -> QuerySet[ApiToken]:
+    """Those of everybody else that stand, for a superuser, who may revoke them; nobody else is told of one."""
+    if not (viewer.is_active and viewer.is_superuser):
+        return ApiToken.objects.none()
+    return ApiToken.objects.filter(revoked_at=None).exclude(owner=viewer.pk).select_related("owner")
+
+
 def revoke(token: ApiToken, *, by: Any, now: datetime) -> bool:
     """It opens nothing from now on. False: it did not before. Raises NotYours."""
     if not by.is_active or (token.owner_id != by.pk and not by.is_superuser):
@@ -55,7 +62,7 @@ def owner_of(secret: str, now: datetime) -> Any | None:
     digest, so that how long it takes says nothing of how much of a guess was right.
     """
     token = ApiToken.objects.select_related("owner").filter(sha256=digest(secret)).first()
-    if token is None or not token.stands(now) or not may(token.owner):
+    if token is None or not token.stands or not may(token.owner):
         return None
     stale = Q(used_at=None) | Q(used_at__lt=now - USED_EVERY)
     ApiToken.objects.filter(stale, pk=token.pk).update(used_at=now)

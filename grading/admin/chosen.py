@@ -5,7 +5,8 @@ from typing import TypeVar
 from django.db.models import Model, QuerySet
 from django.http import Http404
 
-BIGGEST = 2**63 - 1  # what a key of the database holds
+from grading.models import BIGGEST
+
 Row = TypeVar("Row", bound=Model)
 
 

@@ -1,19 +1,20 @@
-"""Tokens for programs: one's own, made and revoked. A new one is shown in answer to its making, never again."""
+"""Tokens for programs: one's own, made and revoked; for a superuser everybody's, to be revoked. A new one is shown in
+answer to its making, never again.
+"""
 
 from typing import Any
 
+from django.conf import settings
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.db.models import F
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.cache import add_never_cache_headers
 
 from grading import tokens
+from grading.admin.chosen import chosen
 from marlow.clock import real_now
 from shop.admin.page import Page, render
-
-BIGGEST = 2**63 - 1  # what a key of the database holds
 
 
 def tokens_view(request: HttpRequest) -> HttpResponse:
@@ -27,7 +28,16 @@ def tokens_view(request: HttpRequest) -> HttpResponse:
 def _page(request: HttpRequest, **more: Any) -> HttpResponse:
     """With what is secret in it, so nothing on the way keeps it."""
     mine = tokens.own(request.user).order_by(F("revoked_at").desc(nulls_first=True), "-made_at")
-    answer = render(request, "admin/grading/tokens.html", PAGE.title, tokens=mine, **more)
+    others = tokens.others(request.user).order_by("owner__username", "-made_at")
+    answer = render(
+        request,
+        "admin/grading/tokens.html",
+        PAGE.title,
+        tokens=mine,
+        others=others,
+        zone=settings.TIME_ZONE,
+        **more,
+    )
     add_never_cache_headers(answer)
     return answer
 
@@ -41,13 +51,11 @@ def _made(request: HttpRequest, name: str) -> HttpResponse:
 
 
 def _revoked(request: HttpRequest, number: str) -> HttpResponse:
-    """Raises PermissionDenied for what is not one's own, whether it is there or not."""
-    known = number.isascii() and number.isdecimal() and int(number[:20]) <= BIGGEST
-    token = tokens.own(request.user).filter(pk=int(number)).first() if known else None
-    if token is None:
-        raise PermissionDenied("This token is not yours.")
+    """Raises Http404 for what is not theirs to revoke, whether it is there or not."""
+    token = chosen(tokens.own(request.user) | tokens.others(request.user), number)
     if tokens.revoke(token, by=request.user, now=real_now()):
-        messages.success(request, f"The token {token.name} opens nothing any more.")
+        whose = "" if token.owner_id == request.user.pk else f" of {token.owner}"
+        messages.success(request, f"The token {token.name}{whose} opens nothing any more.")
     return redirect(f"admin:{PAGE.name}")
 
 

@@ -12,12 +12,11 @@ from exercises.handed.answers import NotAnswers
 from grading import handin, sight, threads, tokens
 from grading.api import errors, shapes, told
 from grading.api.parser import Strict, demand_bounded
-from grading.models import Assignment, Thread
+from grading.models import BIGGEST, Assignment, Thread
 from marlow.clock import real_now
 
 THROUGH = "interface"
 PAGE = 50  # rows of one answer
-BIGGEST = 2**63 - 1  # what a key of the database holds
 
 Skip = Annotated[int, Query(ge=0, le=1_000_000, description=f"Rows to pass over: {PAGE} are told at a time.")]
 Which = Annotated[int | None, Query(ge=1, le=BIGGEST, description="Of this assignment alone.")]
