@@ -26,12 +26,22 @@ Values = Mapping[str, str]  # what the form says, by the inputs' names: `steps.0
 
 
 @dataclass
-class Entry:
-    """One input. `text` is what stands in it, `untouched` what stood there at first."""
+class Place:
+    """Where something of the answer stands in the form: `steps.0.statement`; its element's id is made of that."""
 
     path: str
     label: str
     help: str
+
+    @property
+    def id(self) -> str:
+        return "id_" + self.path.replace(".", "-")
+
+
+@dataclass
+class Entry(Place):
+    """One input. `text` is what stands in it, `untouched` what stood there at first."""
+
     kind: str  # choice, pick, tick, whole, number, line, text, code; json for whatever has no input of its own
     needed: bool
     untouched: str = ""
@@ -44,21 +54,14 @@ class Entry:
     focus: bool = False
 
     @property
-    def id(self) -> str:
-        return "id_" + self.path.replace(".", "-")
-
-    @property
     def empty(self) -> bool:
         return self.text == self.untouched
 
 
 @dataclass
-class Group:
+class Group(Place):
     """A part of the answer, with fields of its own."""
 
-    path: str
-    label: str
-    help: str
     parts: list["Node"]
     needed: bool = True
     problem: str = ""
@@ -70,12 +73,9 @@ class Group:
 
 
 @dataclass
-class Rows:
+class Rows(Place):
     """A list: each of its rows an entry or a group."""
 
-    path: str
-    label: str
-    help: str
     rows: list["Node"]
     needed: bool = True
     full: bool = False

@@ -9,11 +9,13 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
+from django.utils.http import urlencode
 
 from exercises.handed.checks import Outcome
 from grading import forms, sight
 from grading.admin.deeds import DEEDS, Slip, done
 from grading.admin.exercises import HAND_IN, again
+from grading.admin.regrade import PAGE as REGRADES
 from grading.admin.words import STATES, TONES, in_zone, there, title_of
 from grading.handin import Refused, standing
 from grading.models import Attempt, Judging, State, Thread
@@ -76,6 +78,7 @@ def _page(request: HttpRequest, attempt: Attempt, slip: Slip | None = None) -> H
         judging=_judging(viewer, attempt) if seen.teaching else None,
         again=again(attempt) if own and _may_again(request, attempt, now) else "",
         may={name: request.user.has_perm(deed.needs) for name, deed in DEEDS.items()},
+        regrade=_regrade(request, attempt) if seen.teaching else "",
         **_answers(attempt),
     )
     page.status_code = 422 if slip else 200
@@ -124,6 +127,13 @@ def _may_again(request: HttpRequest, attempt: Attempt, now: datetime) -> bool:
         return standing(request.user, attempt.submission.assignment, now).open and request.user.has_perm(HAND_IN)
     except Refused:
         return False
+
+
+def _regrade(request: HttpRequest, attempt: Attempt) -> str:
+    """Where it is begun, for whoever may begin one."""
+    if not (REGRADES.open_to(request) and request.user.has_perm("grading.add_regrade")):
+        return ""
+    return f"{reverse(f'admin:{REGRADES.name}')}?{urlencode({'attempt': attempt.pk})}"
 
 
 def _answers(attempt: Attempt) -> dict[str, Any]:

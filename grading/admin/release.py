@@ -10,6 +10,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
+from django.db.models import Count, F
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
@@ -26,7 +27,7 @@ from shop.words import count
 @dataclass(frozen=True)
 class Line:
     """One assignment: how many students handed something in, how many of those grades are incomplete, and the release
-    that stands.
+    that stands; where none does, the last one that was taken back.
     """
 
     assignment: Assignment
@@ -36,6 +37,7 @@ class Line:
     graded: int
     incomplete: int
     release: Release | None
+    taken_back: Release | None
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,7 @@ def groups(assignments: Iterable[Assignment]) -> list[Group]:
     students = dict(_students({one.of_id for one in given}))
     lines: dict[Class, list[Line]] = defaultdict(list)
     for one in given:
-        complete = grades[one.pk]
+        complete, last = grades[one.pk], releases.get(one.pk)
         lines[one.of].append(
             Line(
                 one,
@@ -90,7 +92,8 @@ def groups(assignments: Iterable[Assignment]) -> list[Group]:
                 students.get(one.of_id, 0),
                 len(complete),
                 complete.count(False),
-                releases.get(one.pk),
+                last if last and last.undone_at is None else None,
+                last if last and last.undone_at is not None else None,
             )
         )
     return [Group(of, lines[of]) for of in sorted(lines, key=lambda of: of.name)]
@@ -106,13 +109,13 @@ def _grades(assignments: Sequence[Assignment]) -> dict[int, list[bool]]:
 
 
 def _releases(assignments: Sequence[Assignment]) -> dict[int, Release]:
-    standing = Release.objects.filter(assignment__in=assignments, undone_at=None).select_related("by")
-    return {one.assignment_id: one for one in standing}
+    """Of each assignment the one that stands, else the one that was taken back last."""
+    rows = Release.objects.filter(assignment__in=assignments).select_related("by", "undone_by")
+    last = rows.order_by("assignment_id", F("undone_at").desc(nulls_first=True)).distinct("assignment_id")
+    return {one.assignment_id: one for one in last}
 
 
 def _students(classes: set[int]) -> Iterable[tuple[int, int]]:
-    from django.db.models import Count
-
     return Class.objects.filter(pk__in=classes).order_by().values_list("pk").annotate(Count("enrolments"))
 
 

@@ -22,10 +22,11 @@ STATES = {
 }
 
 
-def in_zone(moment: datetime, zone: str) -> str:
+def in_zone(moment: datetime, zone: str, seconds: bool = False) -> str:
     """`Fri 13 Mar 2026, 17:00 (Europe/London)`."""
     here = moment.astimezone(ZoneInfo(zone))
-    return f"{here:%a} {here.day} {here:%b %Y, %H:%M} ({zone})"
+    clock = f"{here:%H:%M:%S}" if seconds else f"{here:%H:%M}"
+    return f"{here:%a} {here.day} {here:%b %Y}, {clock} ({zone})"
 
 
 def title_of(slug: str) -> str:

@@ -63,6 +63,14 @@ def test_both_programs_stand_side_by_side_as_text(school, finer):
     assert "<script>alert(1)" not in page
 
 
+def test_when_they_were_received_is_told_in_the_class_s_zone(school, finer):
+    school.of.zone = "Pacific/Auckland"
+    school.of.save()
+    one, other = two(school, finer)
+    page = pair(client_of(school.teacher), finer, one.pk, other.pk).content.decode()
+    assert page.count("received Wed 11 Mar 2026, 01:00:00 (Pacific/Auckland)") == 2
+
+
 def test_where_nothing_is_alike_or_no_program_is_asked_for_it_is_said(school, finer):
     page = words(text(client_of(school.teacher), reverse(PAGE), assignment=str(finer.pk)))
     assert "No two programs have 50 per cent or more in common" in page

@@ -2,17 +2,21 @@
 
 import re
 import uuid
+from datetime import UTC, datetime
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
+from django.contrib.auth.models import Group, Permission
 from django.test import Client
 from django.urls import reverse
 
+from exercises.handed.answers import NotAnswers
 from exercises.handed.checks import Shown
 from exercises.handed.exercise import catalogue, exercise
-from grading import review, threads
+from grading import queue, review, threads
 from grading.handin import Refused, hand_in
-from grading.models import Attempt, GradeChange, Judging, Thread
+from grading.models import Assignment, Attempt, GradeChange, Judging, Thread
 from marlow import classroom
 from marlow.clock import real_now
 from tests.admin.conftest import text, words
@@ -87,6 +91,36 @@ def test_what_is_wrong_stands_at_its_field_and_nothing_typed_is_lost(school):
     assert 'id="id_box_a-problem"' in page
     assert 'aria-describedby="id_catalogue-problem id_catalogue-help"' in page
     assert re.search(r'value="both" checked', page)
+
+
+def test_every_id_on_the_form_of_every_exercise_is_one_element_s_and_what_points_to_it_finds_it(school, now):
+    client, rules = client_of(school.student), {"opens_at": now - DAY, "due_at": now + DAY}
+    given = [school.assignment]
+    for slug in set(catalogue()) - {school.assignment.exercise}:
+        given.append(Assignment.objects.create(of=school.of, exercise=slug, **rules))
+    for one in given:
+        address = to("assignment", one.pk)
+        wrong = client.post(address, {"do": "hand in"})
+        assert wrong.status_code == 422
+        for page in (text(client, address), wrong.content.decode()):
+            ids = re.findall(r'\bid="([^"]*)"', page)
+            assert (sorted(ids), "" in ids) == (sorted(set(ids)), False)
+            pointed = re.findall(r'<a href="#([^"]*)"', page[page.index("content-main") :])
+            for found in re.findall(r'(?:aria-describedby|aria-labelledby|\bfor)="([^"]*)"', page):
+                pointed += found.split()
+            assert set(pointed) <= set(ids)
+
+
+def test_what_is_wrong_with_a_row_as_a_whole_stands_in_it(school, now, monkeypatch):
+    given = Assignment.objects.create(of=school.of, exercise="slot", opens_at=now - DAY, due_at=now + DAY)
+    wrong = NotAnswers({"events.0": "This event makes no sense.", "events": "These come in no order."})
+    monkeypatch.setattr("grading.admin.exercises.hand_in", Mock(side_effect=wrong))
+    said = {"do": "hand in", "answers.events.rows": "1", "answers.events.0.at": "21:50:00"}
+    page = client_of(school.student).post(to("assignment", given.pk), said).content.decode()
+    for name in ("id_events-0", "id_events"):
+        assert re.search(rf'<a href="#{name}">[^<]', page)
+        assert f'id="{name}"' in page
+        assert f'id="{name}-problem"' in page
 
 
 BAD_POSTS: list[dict[str, Any]] = [
@@ -217,6 +251,33 @@ def test_a_parked_attempt_is_an_instructor_s_who_sees_why_and_lets_it_try_again(
     assert "It is not parked any more" in again.content.decode()
 
 
+def test_a_parked_attempt_is_said_to_cost_nothing_only_where_it_does(now):
+    school = School(rules={"opens_at": now - DAY, "due_at": now + DAY})
+    client = client_of(school.student)
+    for number in range(queue.GIVEN_BACK + 1):
+        attempt = school.hand_in(now)
+        break_off(attempt, now)
+        page = words(text(client, to("attempt", attempt.pk)))
+        free = number < queue.GIVEN_BACK
+        assert ("it costs you no attempt" in page, "it costs no attempt" in page) == (free, free)
+        assert "An instructor looks at it" in page
+
+
+def test_an_attempt_leads_to_its_regrade_whoever_may_begin_one(school, now):
+    attempt = school.judged(now=now)
+    way = f'href="{to("regrades")}?attempt={attempt.pk}"'
+    assert way in text(client_of(school.teacher), to("attempt", attempt.pk))
+    assert way not in text(client_of(school.student), to("attempt", attempt.pk))
+    looks = Group.objects.create(name="looks")
+    looks.permissions.set(Permission.objects.filter(codename__in=["view_attempt", "view_regrade"]))
+    school.teacher.groups.set([looks])
+    assert way not in text(client_of(school.teacher), to("attempt", attempt.pk))
+    parked = school.hand_in(now)
+    break_off(parked, now)
+    root = client_of(person("root", is_superuser=True))
+    assert f'href="{to("regrades")}?attempt={parked.pk}"' in text(root, to("attempt", parked.pk))
+
+
 def test_an_instructor_gives_other_points_with_a_reason_and_takes_them_back(school, now):
     attempt, client = school.judged(now=now), client_of(school.teacher)
     page = to("attempt", attempt.pk)
@@ -255,6 +316,18 @@ def test_a_second_look_is_asked_for_and_answered_on_the_page(school, now):
     teacher.post(page, {"do": "reopen", "check": "refused"})
     assert Thread.objects.get().open
     assert teacher.post(page, {"do": "answer", "check": "boxes", "text": "There is none."}).status_code == 404
+
+
+def test_the_times_of_an_attempt_are_in_the_class_s_zone_and_name_it():
+    """A second look that was asked for on Wednesday at noon in London: Thursday in Auckland."""
+    school = School(zone="Pacific/Auckland")
+    attempt, asked_at = school.judged(), datetime(2026, 3, 11, 12, 0, tzinfo=UTC)
+    threads.open_thread(attempt, "refused", "Why?", by=school.student, now=asked_at)
+    review.override(attempt, "refused", 1, "half right", by=school.teacher, now=asked_at + MINUTE)
+    page = words(text(client_of(school.teacher), to("attempt", attempt.pk)))
+    assert "Received Wed 11 Mar 2026, 01:00 (Pacific/Auckland)" in page
+    assert "student-Wednesday , Thu 12 Mar 2026, 01:00 (Pacific/Auckland) Why?" in page
+    assert "half right teacher-Wednesday Thu 12 Mar 2026, 01:01:00 (Pacific/Auckland)" in page
 
 
 def test_what_is_asked_is_not_read_before_it_opens(now):

@@ -63,6 +63,21 @@ def test_what_would_change_is_shown_before_it_changes_and_then_counts(teacher, s
     assert "boxes 3 of 3, passed 2 of 3, failed" in page
 
 
+def test_its_times_are_in_the_class_s_zone_and_name_it():
+    school = School(zone="Pacific/Auckland")
+    teacher, zone = client_of(school.teacher), "(Pacific/Auckland)"
+    applied, dropped = (judged_anew(school, school.judged(now=NOON + n * DAY / 24)) for n in range(2))
+    begun = "Begun Thu 12 Mar 2026, 01:00"
+    assert f"{begun} {zone}" in page_of(teacher, applied)
+    regrade.apply(applied, by=school.teacher, now=LATER + DAY)
+    regrade.drop(dropped, by=school.teacher, now=LATER + 2 * DAY)
+    assert f"Applied Fri 13 Mar 2026, 01:00 {zone} by" in page_of(teacher, applied)
+    assert f"Dropped Sat 14 Mar 2026, 01:00 {zone};" in page_of(teacher, dropped)
+    listed = words(text(teacher, reverse(PAGE)))
+    for told in ("Thu 12 Mar 2026, 01:00", "applied Fri 13 Mar 2026, 01:00", "dropped Sat 14 Mar 2026, 01:00"):
+        assert f"{told} {zone}" in listed
+
+
 def test_applied_twice_changes_once(teacher, school):
     attempt = school.judged()
     made = judged_anew(school, attempt)

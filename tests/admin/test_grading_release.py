@@ -7,11 +7,11 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from grading import sight
+from grading import review, sight
 from grading.models import Assignment, Release
 from tests.admin.conftest import answer, client_of, text, words
 from tests.admin.desk import OUTSIDERS, outsider
-from tests.grading.school import DUE, INSTRUCTOR, NOON, OPENS, Said, School
+from tests.grading.school import DAY, DUE, INSTRUCTOR, MINUTE, NOON, OPENS, Said, School, person
 
 pytestmark = pytest.mark.django_db
 PAGE = "admin:grading_releases"
@@ -34,6 +34,22 @@ def test_grades_are_shown_and_hidden_again(teacher, school):
     assert "hidden again" in said(teacher, take_back=school.assignment.pk)
     assert not sight.released(school.assignment)
     assert Release.objects.count() == 1
+
+
+def test_who_took_a_release_back_and_when_is_told_until_the_next_one():
+    school = School(zone="Pacific/Auckland")
+    teacher, other = client_of(school.teacher), person("a-colleague", "Instructor")
+    school.of.instructors.add(other)
+    for by, at in ((other, NOON), (school.teacher, NOON + DAY)):
+        review.release(school.assignment, by=school.teacher, now=at)
+        review.take_back(school.assignment, by=by, now=at + MINUTE)
+    page = words(text(teacher, reverse(PAGE)))
+    assert "taken back Thu 12 Mar 2026, 01:01 (Pacific/Auckland) by teacher-Wednesday" in page
+    assert "a-colleague" not in page
+    review.release(school.assignment, by=other, now=NOON + 2 * DAY)
+    page = words(text(teacher, reverse(PAGE)))
+    assert "since Fri 13 Mar 2026, 01:00 (Pacific/Auckland) by a-colleague" in page
+    assert "(Pacific/Auckland) by teacher-Wednesday" not in page
 
 
 def test_incomplete_grades_are_said_before_they_are_shown(teacher, school):

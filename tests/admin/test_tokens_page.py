@@ -1,6 +1,7 @@
 """Tokens for programs: everybody makes and revokes their own, and reads a new one once."""
 
 import re
+from datetime import UTC, datetime
 
 import pytest
 from django.test import Client
@@ -10,6 +11,7 @@ from grading import tokens
 from grading.models import ApiToken
 from marlow.clock import real_now
 from tests.admin.conftest import account, answer, client_of, text, words
+from tests.grading.school import person
 
 pytestmark = pytest.mark.django_db
 
@@ -55,8 +57,29 @@ def test_nobody_sees_or_revokes_another_s(come, page):
     token = ApiToken.objects.get()
     assert "laptop" not in words(text(other, page))
     for number in (token.pk, token.pk + 1, "x", "-1", "", "9" * 30, "²"):
-        assert other.post(page, {"revoke": number}).status_code == 403
+        assert other.post(page, {"revoke": number}).status_code == 404
     assert tokens.owner_of(secret, real_now()) is not None
+
+
+def test_a_superuser_sees_what_stands_of_everybody_else_and_revokes_it(student, come, page):
+    secret = made(student, page, "a lost laptop")
+    revoked, _ = tokens.make(account("Instructor"), "an old one", now=real_now())
+    tokens.revoke(revoked, by=revoked.owner, now=real_now())
+    token, root = ApiToken.objects.get(name="a lost laptop"), person("root", is_superuser=True)
+    client = client_of(root)
+    read = text(client, page)
+    assert "Student a lost laptop" in words(read)
+    assert "an old one" not in read
+    assert token.sha256 not in read
+    assert "The token a lost laptop of Student opens nothing any more." in answer(client, page, revoke=token.pk)
+    assert tokens.owner_of(secret, real_now()) is None
+    assert "Tokens of others" not in text(client, page)
+
+
+def test_its_times_are_in_a_zone_that_is_named(student, page):
+    made(student, page)
+    ApiToken.objects.update(made_at=datetime(2026, 7, 1, 23, 30, tzinfo=UTC), used_at=None)
+    assert "Thu 2 Jul 2026, 00:30 (Europe/London)" in words(text(student, page))
 
 
 def test_a_token_without_a_name_is_a_sentence_beside_the_field(student, page):

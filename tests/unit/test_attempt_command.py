@@ -10,7 +10,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from exercises.handed.checks import Shown
-from grading import review
+from grading import queue, review
 from grading.models import Attempt, Enrolment
 from marlow.clock import real_now
 from marlow.management.commands import attempt as command
@@ -123,7 +123,17 @@ def test_what_was_parked_or_takes_too_long_ends_without_a_verdict(file, monkeypa
     )
     status, told = ran(file, "--as", there.student.username, "--wait")
     assert (status, told["state"]) == (3, "parked")
-    assert "an instructor has it" in capsys.readouterr().err
+    assert "an instructor has it. It costs you no attempt." in capsys.readouterr().err
+
+
+def test_what_is_parked_too_often_is_not_said_to_cost_nothing(file, monkeypatch, capsys):
+    here = school()
+    for _ in range(queue.GIVEN_BACK):
+        break_off(here.hand_in(real_now()), real_now())
+    monkeypatch.setattr(command, "real_sleep", lambda _: break_off(Attempt.objects.latest("number"), real_now()))
+    assert ran(file, "--as", here.student.username, "--wait")[1]["state"] == "parked"
+    told = capsys.readouterr().err
+    assert ("an instructor has it." in told, "costs you no attempt" in told) == (True, False)
 
 
 def test_a_student_of_two_classes_says_which(file):

@@ -57,7 +57,8 @@ class Command(BaseCommand):
         found, status = None, 0
         if options["wait"]:
             found = _followed(student, attempt, options["patience"], console)
-            status = _verdict(found, console)
+            attempt.refresh_from_db()
+            status = _verdict(attempt, found, console)
         if options["json"]:
             self.stdout.write(json.dumps({**receipt, **_as_json(found)}))
         sys.exit(status)
@@ -134,7 +135,7 @@ def _doing(found: Seen) -> str:
     return f"{found.state}: {found.doing}" if found.doing else f"{found.state}"
 
 
-def _verdict(found: Seen, console: Console) -> int:
+def _verdict(attempt: Attempt, found: Seen, console: Console) -> int:
     """What is seen of each check; the exit status."""
     for check in found.checks:
         if check.outcome is None:
@@ -147,7 +148,8 @@ def _verdict(found: Seen, console: Console) -> int:
     if found.points is not None:
         console.print(f"points: {found.points} of {found.of}", markup=False, highlight=False)
     if found.state == State.PARKED:
-        console.print("The judge could not decide this: an instructor has it. It costs you no attempt.")
+        costs = "" if attempt.costs else " It costs you no attempt."
+        console.print(f"The judge could not decide this: an instructor has it.{costs}")
     elif found.state != State.DONE:
         console.print("It is in the queue and will be judged: look it up by its receipt.")
     if found.state != State.DONE:
