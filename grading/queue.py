@@ -72,12 +72,33 @@ def _sender(broker: str) -> Celery:
     return app
 
 
+# What was handed in, then regrades, each the oldest first.
+ORDER = "judging.regrade_id is not null, judging.asked_at, judging.id"
+
+# In: a judging's number, twice, null for all of them. Out: number and place of those that wait. A claim gives way to
+# students with fewer running besides, which nobody can tell beforehand.
+PLACES = f"""
+select id, place from (
+    select judging.id, row_number() over (order by {ORDER}) as place
+    from grading_judging judging
+    left join grading_regrade regrade on regrade.id = judging.regrade_id
+    where judging.state = 'waiting' and regrade.dropped_at is null
+) waiting
+where %s::bigint is null or id = %s
+order by place
+"""  # noqa: S608  a constant
+
+
 def position(judging: Judging) -> int | None:
     """How many of those that wait come before it, and itself; None where it does not wait."""
-    if judging.state != State.WAITING:
-        return None
-    before = Q(asked_at__lt=judging.asked_at) | Q(asked_at=judging.asked_at, pk__lte=judging.pk)
-    return Judging.objects.filter(NOT_DROPPED, before, state=State.WAITING).count()
+    return places(judging.pk).get(judging.pk) if judging.state == State.WAITING else None
+
+
+def places(of: int | None = None) -> dict[int, int]:
+    """By judging, the first one first: of everything that waits, or of one."""
+    with connection.cursor() as cursor:
+        cursor.execute(PLACES, [of, of])
+        return dict(cursor.fetchall())
 
 
 def anything(now: datetime) -> bool:
@@ -87,7 +108,7 @@ def anything(now: datetime) -> bool:
 
 # In: now, now, cap of a student. Out: the judging to take, locked: of the students with the fewest running the one
 # who has waited longest. Rows that somebody else is claiming just now are passed over.
-NEXT = """
+NEXT = f"""
 select judging.id
 from grading_judging judging
 join grading_attempt attempt on attempt.id = judging.attempt_id
@@ -100,10 +121,10 @@ cross join lateral (
     where other.state = 'running' and other.lease_until > %s and whose.student_id = submission.student_id
 ) running
 where judging.state = 'waiting' and judging.not_before <= %s and regrade.dropped_at is null and running.many < %s
-order by running.many, judging.regrade_id is not null, judging.asked_at, judging.id
+order by running.many, {ORDER}
 limit 1
 for update of judging skip locked
-"""
+"""  # noqa: S608  a constant
 CLAIMS = 0x677261  # the advisory lock that lets claims count a student's running judgings one after another
 
 

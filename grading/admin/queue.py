@@ -3,6 +3,7 @@
 Who may look at judgings sees the numbers; the work itself is seen by who teaches its class, and nobody else.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -21,6 +22,7 @@ from shop.admin.page import Page, render
 
 LONGEST = 200  # lines of each list
 WHILE = timedelta(hours=1)  # in which what a box has done is counted
+NOWHERE: Mapping[int, int] = {}
 
 
 @dataclass(frozen=True)
@@ -80,16 +82,15 @@ def _boxes(now: datetime) -> Any:
 
 
 def _waiting(mine: QuerySet[Judging]) -> list[Line]:
-    """With their places in the whole queue, everybody's work counted."""
-    everybody = Judging.objects.filter(queue.NOT_DROPPED, state=State.WAITING).order_by("asked_at", "pk")
-    places = {pk: place for place, pk in enumerate(everybody.values_list("pk", flat=True), 1)}
-    return _lines(mine.filter(state=State.WAITING).order_by("asked_at", "pk"), places)
+    """The first of theirs, with their places in the whole queue, everybody's work counted."""
+    places, theirs = queue.places(), set(mine.filter(state=State.WAITING).values_list("pk", flat=True))
+    first = [pk for pk in places if pk in theirs][:LONGEST]
+    return sorted(_lines(mine.filter(pk__in=first), places), key=lambda line: line.place or 0)
 
 
-def _lines(rows: QuerySet[Judging], places: dict[int, int] | None = None) -> list[Line]:
+def _lines(rows: QuerySet[Judging], places: Mapping[int, int] = NOWHERE) -> list[Line]:
     return [
-        Line(one, title_of(one.attempt.submission.assignment.exercise), (places or {}).get(one.pk))
-        for one in rows[:LONGEST]
+        Line(one, title_of(one.attempt.submission.assignment.exercise), places.get(one.pk)) for one in rows[:LONGEST]
     ]
 
 

@@ -1,5 +1,6 @@
 """The judge's queue: numbers for who looks after it, the work for who teaches it, and nothing for anybody else."""
 
+import re
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from grading.models import Judging
 from marlow.clock import real_now
 from tests.admin.conftest import account, answer, client_of, text, words
 from tests.admin.desk import OUTSIDERS, outsider
-from tests.grading.anew import judged_anew
+from tests.grading.anew import begun, judged_anew
 from tests.grading.school import DAY, INSTRUCTOR, NOON, UNDECIDED, Said, School, break_off, claimed
 
 pytestmark = pytest.mark.django_db
@@ -55,6 +56,15 @@ def test_places_are_counted_in_the_queue_of_everybody(school):
     page = text(client_of(school.teacher), reverse(PAGE))
     assert '<td class="number" data-label="Place">2</td>' in page
     assert "student-Thursday" not in page
+
+
+def test_what_is_handed_in_stands_before_a_regrade_that_was_asked_for_earlier(school):
+    """As it is judged."""
+    begun(school, school.judged())
+    school.hand_in(NOON + 2 * DAY, school.enrolled("who-is-next"))
+    page = read(client_of(school.teacher))
+    assert page.index("who-is-next") < page.index("regrade:")
+    assert re.findall(r'data-label="Place">(\d+)<', text(client_of(school.teacher), reverse(PAGE))) == ["1", "2"]
 
 
 def test_a_parked_attempt_is_tried_again_and_costs_again(teacher, school):

@@ -124,6 +124,19 @@ def test_the_place_in_the_queue_is_told_while_it_waits() -> None:
     assert [queue.position(one) for one in (first, second, third)] == [None, 1, 2]
 
 
+def test_the_places_are_those_in_which_it_is_claimed() -> None:
+    """A student who hands in behind a regrade of the class is the next one, and reads so."""
+    school = School()
+    attempts = [school.judged(student=school.enrolled(f"earlier {number}")) for number in range(3)]
+    asked = regrade.begin(attempts, "the class", "Wrong.", by=school.teacher, now=NOON)
+    late = school.hand_in(NOON + HOUR).judgings.get()
+    assert queue.position(late) == 1
+    assert [queue.position(one) for one in asked.judgings.order_by("pk")] == [2, 3, 4]
+    told_so = list(queue.places())
+    assert [claimed(NOON + HOUR).pk for _ in told_so] == told_so
+    assert queue.places() == {}
+
+
 # --- The end --------------------------------------------------------------------------------------------------------
 
 
