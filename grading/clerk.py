@@ -86,7 +86,7 @@ class Clerk:
     def judge(self, judging: Judging) -> None:
         """To its end, whatever becomes of the desk. What a database that is gone leaves behind, its lease frees."""
         try:
-            found = _found(judging)
+            found = exercise(judging.attempt.submission.assignment.exercise)
             results = self._results(judging, found)
             queue.finish(judging, results, versions(found, judging), real_now())
         except NotOurs:
@@ -221,16 +221,6 @@ def environment(folder: Path, laboratory: str) -> dict[str, str]:
         "MARLOW_STATE_DIR": str(folder),
         "GRADING_MEMORY": str(settings.GRADING_MEMORY),
     }
-
-
-def _found(judging: Judging) -> Exercise:
-    """Raises NoExercise, also where its code can't be read."""
-    try:
-        return exercise(judging.attempt.submission.assignment.exercise)
-    except NoExercise:
-        raise
-    except Exception as broken:
-        raise NoExercise(f"The exercise can't be read: {type(broken).__name__}: {broken}") from broken
 
 
 def seed(judging: Judging) -> int:

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from exercises.handed.checks import Evidence, Outcome
-from exercises.handed.exercise import NoExercise, exercise
+from exercises.handed.exercise import there
 from grading.models import Attempt, CheckResult, Counts, GradeChange, Judging, ReviewItem, State, Submission
 
 OPEN = {Outcome.UNDECIDED.value, Outcome.INSTRUCTOR.value}  # nobody's points yet, until a person gives some
@@ -53,11 +53,8 @@ def results_of(attempt: Attempt) -> list[CheckResult]:
 
 
 def _missing(judging: Judging, results: Sequence[CheckResult]) -> list[CheckResult]:
-    there = {result.name for result in results}
-    try:
-        checks = exercise(judging.attempt.submission.assignment.exercise).checks
-    except NoExercise:
-        return []
+    decided = {result.name for result in results}
+    found = there(judging.attempt.submission.assignment.exercise)
     return [
         CheckResult(
             judging=judging,
@@ -71,8 +68,8 @@ def _missing(judging: Judging, results: Sequence[CheckResult]) -> list[CheckResu
             shown=check.shown.value,
             evidence=Evidence(WAITS).as_json(),
         )
-        for place, check in enumerate(checks)
-        if check.name not in there
+        for place, check in enumerate(found.checks if found else ())
+        if check.name not in decided
     ]
 
 

@@ -97,7 +97,7 @@ def _type(assignment: Assignment) -> type[Answers]:
     try:
         return exercise(assignment.exercise).answers
     except NoExercise as gone:
-        raise Refused("gone", "This exercise is not to be had any more: tell your instructor.") from gone
+        raise Refused("gone", "This exercise is not to be had just now: tell your instructor.") from gone
 
 
 def digest(answers: Answers) -> str:

@@ -14,7 +14,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import Model, Q, QuerySet
 
 from exercises.handed.checks import Shown
-from exercises.handed.exercise import NoExercise, exercise
+from exercises.handed.exercise import there
 from grading import queue
 from grading.deadline import closes_for
 from grading.grade import counted, given, items_of, points_of, results_of
@@ -226,18 +226,13 @@ def _check(result: CheckResult, item: ReviewItem | None, light: Light) -> SeenCh
 
 def _in_words(attempt: Attempt, light: Light) -> bool:
     """Whether what is being done may be told: it would name a hidden check while that is at work."""
-    try:
-        checks = exercise(attempt.submission.assignment.exercise).checks
-    except NoExercise:
-        return light.teaching
-    return light.teaching or all(check.shown != Shown.HIDDEN for check in checks)
+    found = there(attempt.submission.assignment.exercise)
+    return light.teaching or (found is not None and all(check.shown != Shown.HIDDEN for check in found.checks))
 
 
 def _worth(attempt: Attempt) -> int:
-    try:
-        return exercise(attempt.submission.assignment.exercise).points
-    except NoExercise:
-        return 0
+    found = there(attempt.submission.assignment.exercise)
+    return found.points if found else 0
 
 
 def _versions(judging: Judging) -> str:

@@ -1,10 +1,11 @@
 """The exercises that are there: every folder of the catalogue, with no list to keep."""
 
 import hashlib
+import logging
 import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -15,10 +16,11 @@ from exercises.handed.answers import Answers, read
 from exercises.handed.checks import Check
 
 PARTS = ("statement.md", "answers.py", "checks.py")
+log = logging.getLogger(__name__)
 
 
 class NoExercise(LookupError):
-    """There is none of this name. Says which there are."""
+    """There is none of this name, and which there are; or it can't be read, and why: no word for a student."""
 
 
 @dataclass(frozen=True)
@@ -93,15 +95,55 @@ class Exercise:
 
 
 def catalogue() -> dict[str, Exercise]:
-    """By slug, in the order of the course. Folders beside ours are found where `catalogue.__path__` names them."""
-    folders = [folder for path in package.__path__ for folder in sorted(Path(path).iterdir())]
-    found = [Exercise(folder) for folder in folders if all((folder / part).is_file() for part in PARTS)]
-    return {exercise.slug: exercise for exercise in sorted(found, key=lambda one: (one.place, one.slug))}
+    """By slug, in the order of the course. One that can't be read is left out, and the log says so once."""
+    whole = _folders()
+    for slug, why in unreadable().items():
+        whole.pop(slug, None)
+        _say_once(why)
+    return dict(sorted(whole.items(), key=lambda one: (one[1].place, one[0])))
+
+
+def unreadable() -> dict[str, str]:
+    """Why an exercise is left out of the catalogue, in a sentence, by its slug."""
+    said = {slug: _wrong(found) for slug, found in _folders().items()}
+    return {slug: why for slug, why in said.items() if why}
 
 
 def exercise(slug: str) -> Exercise:
-    """Raises NoExercise."""
-    there = catalogue()
-    if slug not in there:
-        raise NoExercise(f"There is no exercise {slug!r}: take one of {', '.join(there) or 'none'}.")
-    return there[slug]
+    """Whatever state the others are in. Raises NoExercise."""
+    found = _folders().get(slug)
+    if found is None:
+        raise NoExercise(f"There is no exercise {slug!r}: take one of {', '.join(catalogue()) or 'none'}.")
+    if why := _wrong(found):
+        _say_once(why)
+        raise NoExercise(why)
+    return found
+
+
+def there(slug: str) -> Exercise | None:
+    """None: its folder is gone or can't be read, and what was handed in of it is still there."""
+    try:
+        return exercise(slug)
+    except NoExercise:
+        return None
+
+
+def _folders() -> dict[str, Exercise]:
+    """By slug. Those beside ours are found where `catalogue.__path__` names them."""
+    folders = [folder for path in package.__path__ for folder in sorted(Path(path).iterdir())]
+    found = [Exercise(folder) for folder in folders if all((folder / part).is_file() for part in PARTS)]
+    return {exercise.slug: exercise for exercise in found}
+
+
+def _wrong(found: Exercise) -> str:
+    """Why it can't be read; empty where it can. Its code is somebody's, and may fail in any way."""
+    try:
+        _ = found.title, found.answers.VERSION, found.version, found.place, found.points
+    except Exception as broken:
+        return f"The exercise {found.slug!r} can't be read: {type(broken).__name__}: {broken}"
+    return ""
+
+
+@cache
+def _say_once(why: str) -> None:
+    log.error("%s", why)

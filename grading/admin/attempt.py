@@ -12,11 +12,12 @@ from django.urls import reverse
 from django.utils.http import urlencode
 
 from exercises.handed.checks import Outcome
+from exercises.handed.exercise import there
 from grading import forms, sight
 from grading.admin.deeds import DEEDS, Slip, done
 from grading.admin.exercises import HAND_IN, again
 from grading.admin.regrade import PAGE as REGRADES
-from grading.admin.words import STATES, TONES, in_zone, there, title_of
+from grading.admin.words import STATES, TONES, in_zone, title_of
 from grading.handin import Refused, standing
 from grading.models import Attempt, Judging, State, Thread
 from grading.sight import Seen, SeenCheck

@@ -12,9 +12,9 @@ from django.urls import reverse
 from django.utils.http import urlencode
 
 from exercises.handed.answers import NotAnswers
-from exercises.handed.exercise import Exercise
+from exercises.handed.exercise import Exercise, there
 from grading import forms, sight
-from grading.admin.words import in_zone, state_of, there, title_of
+from grading.admin.words import in_zone, state_of, title_of
 from grading.grade import WORK, points_of
 from grading.handin import NoReceipt, Refused, Standing, hand_in, receipt, standing
 from grading.models import Assignment, Attempt, Enrolment

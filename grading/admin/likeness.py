@@ -5,9 +5,10 @@ from typing import Any
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 
+from exercises.handed.exercise import there
 from grading import sight
 from grading.admin.chosen import chosen
-from grading.admin.words import there, title_of
+from grading.admin.words import title_of
 from grading.likeness import FROM, MOST, TOLD, likeness, programs
 from grading.models import Assignment, Attempt
 from shop.admin.page import Page, asked, render

@@ -4,7 +4,7 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from exercises.handed.checks import Outcome
-from exercises.handed.exercise import Exercise, NoExercise, exercise
+from exercises.handed.exercise import there
 from grading.grade import counted
 from grading.models import Attempt, State
 
@@ -32,14 +32,6 @@ def in_zone(moment: datetime, zone: str, seconds: bool = False) -> str:
 def title_of(slug: str) -> str:
     found = there(slug)
     return found.title if found else slug
-
-
-def there(slug: str) -> Exercise | None:
-    """None: its folder is gone, and what was handed in of it is still there."""
-    try:
-        return exercise(slug)
-    except NoExercise:
-        return None
 
 
 def state_of(attempt: Attempt) -> tuple[str, str]:

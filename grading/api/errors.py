@@ -13,6 +13,7 @@ from ninja.errors import AuthenticationError, HttpError, ValidationError
 from exercises.handed.answers import NotAnswers
 from exercises.handed.exercise import NoExercise
 from grading.api.parser import NotABody
+from grading.api.told import GONE
 from grading.handin import NoReceipt, Refused
 from grading.threads import NotAPost
 
@@ -57,7 +58,8 @@ def listen(api: NinjaAPI) -> None:
     api.add_exception_handler(Refused, _refused)
     api.add_exception_handler(NotAPost, _not_a_post)
     api.add_exception_handler(PermissionDenied, _not_yours)
-    for missing in (NoReceipt, NoExercise, Http404):
+    api.add_exception_handler(NoExercise, _no_exercise)
+    for missing in (NoReceipt, Http404):
         api.add_exception_handler(missing, _not_there)
     api.add_exception_handler(Exception, _broken)
 
@@ -85,6 +87,11 @@ def _not_a_post(request: HttpRequest, error: Any) -> HttpResponse:
 
 def _not_there(request: HttpRequest, error: Any) -> HttpResponse:
     return said(404, "not found", str(error))
+
+
+def _no_exercise(request: HttpRequest, error: Any) -> HttpResponse:
+    """The cause is for who judges and who teaches."""
+    return said(404, "gone", GONE)
 
 
 def _not_valid(request: HttpRequest, error: Any) -> HttpResponse:

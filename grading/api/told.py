@@ -3,27 +3,23 @@
 from datetime import datetime
 from typing import Any
 
-from exercises.handed.exercise import NoExercise, exercise
+from exercises.handed.exercise import exercise, there
 from grading.grade import counted
 from grading.handin import Refused, standing
 from grading.models import Assignment, Attempt, GradeChange, State, Thread
 from grading.sight import Seen, SeenCheck
 
-GONE = "This exercise is not to be had any more."
+GONE = "This exercise is not to be had just now."
 
 
 def assignment(one: Assignment, viewer: Any, now: datetime) -> dict[str, Any]:
-    try:
-        found = exercise(one.exercise)
-        title, points = found.title, found.points
-    except NoExercise:
-        title, points = GONE, 0
+    found = there(one.exercise)
     return {
         "id": one.pk,
         "class_name": one.of.name,
         "exercise": one.exercise,
-        "title": title,
-        "points": points,
+        "title": found.title if found else GONE,
+        "points": found.points if found else 0,
         "opens_at": one.opens_at,
         "standing": _standing(one, viewer, now),
     }

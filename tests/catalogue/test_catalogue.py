@@ -10,7 +10,7 @@ import pytest
 from exercises import catalogue as package
 from exercises.handed.answers import MOST, NotAnswers, read
 from exercises.handed.checks import Outcome, Result
-from exercises.handed.exercise import Exercise, NoExercise, catalogue, exercise
+from exercises.handed.exercise import Exercise, NoExercise, catalogue, exercise, there, unreadable
 from exercises.handed.paper import NotAPaper, answers_in, on_paper
 from exercises.lab.database import Database
 from grading.judge import judge
@@ -64,6 +64,11 @@ def counting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Exerci
     (folder / "known" / "right.toml").write_text(RIGHT)
     monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path)])
     yield exercise("counting-copies")
+    forget()
+
+
+def forget() -> None:
+    """What was read of the folder is read anew."""
     for name in [name for name in sys.modules if name.startswith(f"{package.__name__}.counting_copies")]:
         del sys.modules[name]
 
@@ -120,6 +125,42 @@ def test_what_is_no_answer_is_told_field_by_field(counting: Exercise, given: obj
 def test_there_is_a_sentence_for_an_exercise_that_is_not_there() -> None:
     with pytest.raises(NoExercise, match="There is no exercise 'courier-9': take one of "):
         exercise("courier-9")
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "cause"),
+    [
+        ("checks.py", b"VERSION = (", "SyntaxError: '(' was never closed"),
+        ("checks.py", b"import nothing_of_the_kind", "ModuleNotFoundError: No module named"),
+        ("checks.py", b"VERSION, PLACE = 1, 2", "has no attribute 'CHECKS'"),
+        ("answers.py", b"1 / 0", "ZeroDivisionError: division by zero"),
+        ("answers.py", b"", "has no attribute 'Answers'"),
+        ("statement.md", b"# \xff", "UnicodeDecodeError"),
+    ],
+)
+def test_a_folder_that_can_not_be_read_takes_no_other_with_it(
+    counting: Exercise, file: str, content: bytes, cause: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is left out, the log says so once, and whoever asks for it is told the cause."""
+    others = [slug for slug in catalogue() if slug != counting.slug]
+    (counting.folder / file).write_bytes(content)
+    forget()
+    assert list(catalogue()) == list(catalogue()) == others
+    assert [exercise(slug).slug for slug in others] == others
+    with pytest.raises(NoExercise, match="The exercise 'counting-copies' can't be read: ") as wrong:
+        exercise("counting-copies")
+    assert cause in str(wrong.value)
+    assert there("counting-copies") is None
+    assert unreadable() == {"counting-copies": str(wrong.value)}
+    assert [record.getMessage() for record in caplog.records] == [str(wrong.value)]
+
+
+def test_a_folder_that_is_mended_is_there_again(counting: Exercise) -> None:
+    (counting.folder / "checks.py").write_text("unheard_of")
+    forget()
+    assert there("counting-copies") is None
+    (counting.folder / "checks.py").write_text(CHECKS)
+    assert list(catalogue())[-1] == "counting-copies"
 
 
 @pytest.mark.parametrize(

@@ -82,5 +82,10 @@ def planted(folder: Path) -> Iterator[list[str]]:
         yield [sys.executable, "-c", code]
     finally:
         package.__path__ = kept
-        for name in [name for name in sys.modules if name.startswith(f"{package.__name__}.acting")]:
-            del sys.modules[name]
+        forget()
+
+
+def forget() -> None:
+    """What was read of its folder is read anew."""
+    for name in [name for name in sys.modules if name.startswith(f"{package.__name__}.acting")]:
+        del sys.modules[name]

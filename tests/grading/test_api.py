@@ -12,6 +12,7 @@ from grading import review, sight, threads
 from grading.models import Attempt, Enrolment
 from marlow.clock import real_now
 from tests.grading.caller import WEEK, Caller, handed, school, told
+from tests.grading.planted import planted
 from tests.grading.school import FAILED, PASSED, RIGHT, WELL, Said, School, person
 
 pytestmark = pytest.mark.django_db
@@ -118,8 +119,20 @@ def test_an_exercise_that_is_gone_is_told_so():
     here = school(exercise="of-last-year")
     caller = Caller(here.student)
     assert "not to be had" in caller.get("assignments")[0]["title"]
-    assert caller.get(f"assignments/{here.assignment.pk}", 404)["code"] == "not found"
+    assert caller.get(f"assignments/{here.assignment.pk}", 404)["code"] == "gone"
     assert handed(here, status=404)["code"] == "gone"
+
+
+def test_why_an_exercise_can_not_be_read_is_told_to_no_student(tmp_path):
+    """The cause may quote its checks."""
+    with planted(tmp_path):
+        here = school(exercise="acting")
+        (tmp_path / "acting" / "checks.py").write_text("VERSION = (")
+        caller = Caller(here.student)
+        said = [*caller.get("assignments"), caller.get(f"assignments/{here.assignment.pk}", 404)]
+        said.append(caller.post(f"assignments/{here.assignment.pk}/attempts", {"answers": RIGHT}, 404))
+    assert all("not to be had just now" in str(one) for one in said)
+    assert "SyntaxError" not in str(said)
 
 
 # --- Looking -------------------------------------------------------------------------------------------------------

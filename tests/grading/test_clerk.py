@@ -17,7 +17,7 @@ from grading.handin import hand_in
 from grading.models import Attempt, CheckResult, Judging, State
 from grading.talk import Desk, DeskFailed, parse
 from marlow.clock import real_now
-from tests.grading.planted import planted
+from tests.grading.planted import forget, planted
 from tests.grading.school import NOON, School
 
 pytestmark = pytest.mark.django_db
@@ -300,18 +300,26 @@ def test_results_that_cannot_be_written_are_the_judges_failure(start: Start, mon
     assert "numeric field overflow" in judging_of(attempt).failed
 
 
-@pytest.mark.parametrize("error", [ImportError("no module"), SyntaxError("line 3"), AttributeError("no CHECKS")])
-def test_an_exercise_that_can_not_be_read_is_an_instructors(start: Start, error: Exception, monkeypatch: Any) -> None:
-    """With the cause, and not by a lease that ends: the worker goes on with the next one."""
-
-    def broken(slug: str) -> None:
-        raise error
-
-    attempt = acting("well")
-    monkeypatch.setattr(clerks, "exercise", broken)
-    assert start().work() == 3
+@pytest.mark.parametrize(
+    ("code", "cause"),
+    [
+        ("import nothing_of_the_kind", "ModuleNotFoundError: No module named 'nothing_of_the_kind'"),
+        ("VERSION = (", "SyntaxError: '(' was never closed"),
+        ("VERSION, PLACE = 1, 901", "AttributeError: module 'exercises.catalogue.acting.checks' has no attribute"),
+    ],
+)
+def test_an_exercise_that_can_not_be_read_is_an_instructors(
+    start: Start, code: str, cause: str, tmp_path: Path
+) -> None:
+    """With the cause, and not by a lease that ends: the worker goes on with the next one, which is another's."""
+    attempt, other = acting("well"), School("Thursday").hand_in()
+    (tmp_path / "acting" / "checks.py").write_text(code)
+    forget()
+    assert start().work() == 4
     judging = judging_of(attempt)
-    assert (judging.state, judging.failed.endswith(f"{type(error).__name__}: {error}")) == (State.PARKED, True)
+    assert judging.state == State.PARKED
+    assert f"The exercise 'acting' can't be read: {cause}" in judging.failed
+    assert judging_of(other).state == State.DONE
 
 
 def test_an_exercise_that_is_gone_is_an_instructors(start: Start) -> None:
