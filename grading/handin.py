@@ -1,7 +1,13 @@
 """Handing in. What was acknowledged is in the database: the receipt is told after the commit, never before.
 
 Arbiters: the submission's row lock numbers the attempts, and `attempts_are_numbered` would refuse a second one of a
-number; the rules (open, attempts left, cooldown) are read under that lock.
+number; the rules (open, attempts left, cooldown) are read under that lock. A receipt that whoever hands in has chosen
+stands for one attempt: its unique constraint decides between students, and the row lock between two of one student.
+
+    one                          the same again              another student, the same receipt
+    locks the row, finds none    waits for the row           locks a row of their own, finds none
+    inserts                                                  waits for the constraint
+    commits                      finds it, and returns it    is refused
 """
 
 import hashlib
@@ -12,7 +18,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
 from exercises.handed.answers import Answers, read
 from exercises.handed.exercise import NoExercise, exercise
@@ -27,7 +33,9 @@ class NoReceipt(LookupError):
 
 
 class Refused(Exception):
-    """It was not taken, with a sentence. `code`: stranger, gone, not open yet, closed, no attempts left, too soon."""
+    """It was not taken, with a sentence. `code`: stranger, gone, not open yet, closed, no attempts left, too soon,
+    receipt taken, other answers.
+    """
 
     def __init__(self, code: str, sentence: str) -> None:
         super().__init__(sentence)
@@ -55,13 +63,31 @@ class Standing:
         return not self.code
 
 
-def hand_in(student: Any, assignment: Assignment, given: Any, *, now: datetime, through: str) -> Attempt:
+def hand_in(
+    student: Any, assignment: Assignment, given: Any, *, now: datetime, through: str, receipt: uuid.UUID | None = None
+) -> Attempt:
     """Takes these answers, and returns once they are committed and in the queue. Raises NotAnswers, Refused.
+
+    `receipt`: chosen by whoever hands in, who can then send the same again where no answer came. If it was taken
+    before, that attempt is returned, whatever the rules say by now: its `received_at` is not this `now`.
 
     Not to be called within a transaction: an acknowledgement could then be rolled back.
     """
+    try:
+        return _handed_in(student, assignment, given, now, through, receipt)
+    except IntegrityError as refused:
+        if receipt is None or not Attempt.objects.filter(receipt=receipt).exists():
+            raise
+        raise Refused("receipt taken", "This receipt is taken: hand in under a fresh one.") from refused
+
+
+def _handed_in(
+    student: Any, assignment: Assignment, given: Any, now: datetime, through: str, receipt: uuid.UUID | None
+) -> Attempt:
     with transaction.atomic(durable=True):
         submission = _locked(student, assignment)
+        if (before := _before(submission, given, receipt)) is not None:
+            return before
         standing = _standing(submission, now)
         if not standing.open:
             raise Refused(standing.code, standing.why)
@@ -69,6 +95,7 @@ def hand_in(student: Any, assignment: Assignment, given: Any, *, now: datetime, 
         attempt = Attempt.objects.create(
             submission=submission,
             number=_next(submission),
+            receipt=receipt or uuid.uuid4(),
             answers=answers.model_dump(mode="json"),
             answers_version=answers.VERSION,
             sha256=digest(answers),
@@ -78,6 +105,17 @@ def hand_in(student: Any, assignment: Assignment, given: Any, *, now: datetime, 
         )
         queue.ask(attempt, now)
     return attempt
+
+
+def _before(submission: Submission, given: Any, receipt: uuid.UUID | None) -> Attempt | None:
+    """What was made under this receipt. A form that the browser went back to has the receipt of before, and may say
+    something else by now: that is not passed over in silence. Raises NotAnswers, Refused.
+    """
+    made = submission.made.filter(receipt=receipt).first() if receipt else None
+    if made is not None and digest(read(_type(submission.assignment), given)) != made.sha256:
+        sentence = f"Attempt {made.number} has this receipt, and other answers: hand these in under a fresh one."
+        raise Refused("other answers", sentence)
+    return made
 
 
 def receipt(viewer: Any, number: Any) -> Attempt:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+from uuid import UUID, uuid4
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
@@ -12,7 +13,7 @@ from django.urls import reverse
 from django.utils.http import urlencode
 
 from exercises.handed.answers import NotAnswers
-from exercises.handed.exercise import Exercise, there
+from exercises.handed.exercise import there
 from grading import forms, sight
 from grading.admin.words import in_zone, state_of, title_of
 from grading.grade import WORK, points_of
@@ -25,6 +26,7 @@ from shop.words import count
 
 AT_MOST = 200  # attempts of a class on one page
 HAND_IN = "grading.add_attempt"
+USED = {"receipt taken", "other answers"}  # refusals of a receipt; the form gets a fresh one then
 
 
 @dataclass(frozen=True)
@@ -132,30 +134,44 @@ def _posted(request: HttpRequest, given: Assignment) -> HttpResponse:
     """A row more, a row less, or handed in. Enter in a field shows the form again: an attempt may be dear."""
     if not (_hands_in(request, given) and request.user.has_perm(HAND_IN)):
         raise PermissionDenied("Only a student of this class hands in.")
-    exercise, said = there(given.exercise), request.POST
+    exercise, said, number = there(given.exercise), request.POST, _receipt(request)
     if exercise is None:
         return _page(request, given, None)
     if "add" in said:
-        return _page(request, given, forms.with_row(exercise.answers, said.dict(), said["add"]))
+        return _page(request, given, forms.with_row(exercise.answers, said.dict(), said["add"]), number)
     if "remove" in said:
-        return _page(request, given, forms.without_row(exercise.answers, said.dict(), said["remove"]))
+        return _page(request, given, forms.without_row(exercise.answers, said.dict(), said["remove"]), number)
     form = forms.handed(exercise.answers, said.dict())
     if said.get("do") != "hand in":
         messages.info(request, "Nothing is handed in yet: press the button below the form when it is done.")
-        return _page(request, given, form)
-    return _handed_in(request, given, exercise, form)
+        return _page(request, given, form, number)
+    return _handed_in(request, given, form, number)
 
 
-def _handed_in(request: HttpRequest, given: Assignment, exercise: Exercise, form: forms.Form) -> HttpResponse:
+def _receipt(request: HttpRequest) -> UUID:
+    """The one that the form was shown with; a fresh one for a form that has none."""
     try:
-        attempt = hand_in(request.user, given, form.answers(), now=real_now(), through="form")
+        return UUID(request.POST.get("receipt", ""))
+    except ValueError:
+        return uuid4()
+
+
+def _handed_in(request: HttpRequest, given: Assignment, form: forms.Form, number: UUID) -> HttpResponse:
+    now = real_now()
+    try:
+        attempt = hand_in(request.user, given, form.answers(), now=now, through="form", receipt=number)
     except NotAnswers as wrong:
         form.tell(wrong.problems)
-        return _page(request, given, form, status=422)
+        return _page(request, given, form, number, status=422)
     except Refused as refused:
-        form.loose.append(str(refused))
-        return _page(request, given, form, status=409)
-    messages.success(request, f"Handed in as attempt {attempt.number}. Its receipt is {attempt.receipt}.")
+        used = refused.code in USED
+        form.loose.append(f"{refused} The form has one now: press its button again." if used else str(refused))
+        return _page(request, given, form, uuid4() if used else number, status=409)
+    if attempt.received_at == now:
+        messages.success(request, f"Handed in as attempt {attempt.number}. Its receipt is {attempt.receipt}.")
+    else:
+        sentence = "This had been handed in already, as attempt"
+        messages.info(request, f"{sentence} {attempt.number}; it counts once. Its receipt is {attempt.receipt}.")
     return redirect("admin:grading_attempt", attempt=attempt.pk)
 
 
@@ -163,7 +179,10 @@ def _hands_in(request: HttpRequest, given: Assignment) -> bool:
     return Enrolment.objects.filter(of=given.of_id, student=request.user.pk).exists()
 
 
-def _page(request: HttpRequest, given: Assignment, form: forms.Form | None, status: int = 200) -> HttpResponse:
+def _page(
+    request: HttpRequest, given: Assignment, form: forms.Form | None, number: UUID | None = None, status: int = 200
+) -> HttpResponse:
+    """`number`: the receipt that the form keeps; without one it gets a fresh one."""
     exercise, viewer, now = there(given.exercise), request.user, real_now()
     reads = sight.reads(viewer, given, now)
     try:
@@ -182,6 +201,7 @@ def _page(request: HttpRequest, given: Assignment, form: forms.Form | None, stat
         statement=as_html(exercise.statement) if exercise and reads else "",
         worth=count(exercise.points, "point") if exercise else "",
         form=form if reads else None,
+        receipt=number or uuid4(),
         may=stands is not None and stands.open and viewer.has_perm(HAND_IN),
         stands=stands,
         left=left(stands) if stands else "",

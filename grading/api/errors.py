@@ -24,6 +24,8 @@ STATUS = {
     "not open yet": 409,
     "closed": 409,
     "no attempts left": 409,
+    "receipt taken": 409,
+    "other answers": 409,
     "too soon": 429,
 }
 UNKNOWN = "Send a token that stands, with the header Authorization: Bearer …; tokens are made in the admin."
@@ -95,10 +97,10 @@ def _no_exercise(request: HttpRequest, error: Any) -> HttpResponse:
 
 
 def _not_valid(request: HttpRequest, error: Any) -> HttpResponse:
-    """What is wrong around the answers: `body.text`, `query.skip`."""
+    """What is wrong around the answers: `text`, `skip`, `Idempotency-Key`."""
     problems: dict[str, str] = {}
     for one in error.errors:
-        where = [str(part) for part in one["loc"] if part not in ("body", "query", "path", "given")]
+        where = [str(part) for part in one["loc"] if part not in ("body", "query", "path", "header", "given")]
         problems.setdefault(".".join(where) or "body", f"{one['msg'].rstrip('.')}.")
     return said(422, "not valid", "Something in this request is not as it should be.", problems)
 

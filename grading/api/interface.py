@@ -2,10 +2,11 @@
 
 from datetime import datetime
 from typing import Annotated, Any
+from uuid import UUID
 
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest
-from ninja import NinjaAPI, Query, Status
+from ninja import Header, NinjaAPI, Query, Status
 from ninja.security import HttpBearer
 
 from exercises.handed.answers import NotAnswers
@@ -21,6 +22,14 @@ PAGE = 50  # rows of one answer
 Skip = Annotated[int, Query(ge=0, le=1_000_000, description=f"Rows to pass over: {PAGE} are told at a time.")]
 Which = Annotated[int | None, Query(ge=1, le=BIGGEST, description="Of this assignment alone.")]
 SeenPosts = Annotated[int | None, Query(ge=0, le=1000, description="Posts that you have read.")]
+Key = Annotated[
+    UUID | None,
+    Header(
+        alias="Idempotency-Key",
+        description="A UUID that you make, a fresh one for each attempt: it becomes the receipt. The same sent again"
+        " makes no second attempt, and gets the answer of the first.",
+    ),
+]
 
 
 class Bearer(HttpBearer):
@@ -78,14 +87,14 @@ def assignment(request: HttpRequest, number: int) -> Any:
 
 
 @api.post("/assignments/{int:number}/attempts", response={201: shapes.Receipt})
-def hand_in(request: HttpRequest, number: int, given: shapes.Given) -> Any:
+def hand_in(request: HttpRequest, number: int, given: shapes.Given, key: Key = None) -> Any:
     """Hand in. 201, with the receipt, once it is in the database and in the queue."""
     viewer, now = _viewer(request, "add_attempt"), real_now()
     found = _assignment(viewer, number)
     if given.exercise not in (None, found.exercise):
         raise NotAnswers({"exercise": f"This assignment is {found.exercise}: hand it in there."})
     try:
-        made = handin.hand_in(viewer, found, given.answers, now=now, through=THROUGH)
+        made = handin.hand_in(viewer, found, given.answers, now=now, through=THROUGH, receipt=key)
     except handin.Refused as refused:
         raise _with_wait(refused, viewer, found, now) from refused
     return Status(201, told.receipt(made))

@@ -165,6 +165,16 @@ def test_a_double_click_hands_in_once_and_the_page_follows_the_judge(visit, worl
     assert complaints == []
 
 
+def test_a_double_click_without_scripts_hands_in_once_too(visit, world):
+    page, _ = visit(world.student, java_script_enabled=False)
+    made = Attempt.objects.count()
+    page.goto(reverse("admin:grading_assignment", args=[world.assignment.pk]))
+    fill(page, {**RIGHT, "shelf": 3})
+    page.dblclick("button:text-is('Hand in')")
+    page.wait_for_selector("#progress")
+    assert Attempt.objects.count() == made + 1
+
+
 def test_what_is_wrong_is_led_to_by_a_link_and_told_beside_its_field(visit, world):
     page, _ = visit(world.student)
     page.goto(reverse("admin:grading_assignment", args=[world.assignment.pk]))

@@ -30,9 +30,11 @@ class Caller:
     def get(self, address: str, status: int = 200, **asked: Any) -> Any:
         return told(self.client.get(f"/api/{address}", asked), status)
 
-    def post(self, address: str, body: Any = None, status: int = 201, kind: str = "application/json") -> Any:
+    def post(
+        self, address: str, body: Any = None, status: int = 201, kind: str = "application/json", **headers: str
+    ) -> Any:
         raw = body if isinstance(body, str | bytes) else json.dumps(body)
-        return told(self.client.post(f"/api/{address}", raw, content_type=kind), status)
+        return told(self.client.post(f"/api/{address}", raw, content_type=kind, headers=headers), status)
 
 
 def told(response: Any, status: int) -> Any:

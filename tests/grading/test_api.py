@@ -1,7 +1,9 @@
 """The interface for programs: with a token, what the pages do, by the same rules and the same sight."""
 
 import json
+import uuid
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group
@@ -94,6 +96,43 @@ def test_what_the_form_refuses_is_refused_with_its_sentence_and_a_code(rules, st
     assert (found["code"], standing["code"], standing["open"]) == (code, code, False)
     assert Attempt.objects.count() == before
     assert (0 < int(response.get("Retry-After", 0)) <= 600) == (code == "too soon")
+
+
+def keyed(caller: Caller, here: School, key: object, status: int = 201, **changed: object) -> Any:
+    address = f"assignments/{here.assignment.pk}/attempts"
+    return caller.post(address, {"answers": {**RIGHT, **changed}}, status, **{"Idempotency-Key": str(key)})
+
+
+def test_the_same_key_again_makes_no_second_attempt_and_gets_the_same_answer():
+    here, key = school(attempts=1), uuid.uuid4()
+    caller = Caller(here.student)
+    receipt = keyed(caller, here, key)
+    assert receipt["receipt"] == str(key)
+    assert keyed(caller, here, str(key).upper()) == receipt
+    here.assignment.due_at = real_now() - WEEK / 2
+    here.assignment.save()
+    assert keyed(caller, here, key)["number"] == 1
+    assert keyed(caller, here, uuid.uuid4(), 409)["code"] == "closed"
+    assert Attempt.objects.count() == 1
+
+
+def test_a_key_that_stands_for_something_else_is_refused_and_not_told_whose():
+    here, there, key = school(), school("Thursday"), uuid.uuid4()
+    keyed(Caller(here.student), here, key)
+    assert keyed(Caller(here.student), here, key, 409, shelf=1)["code"] == "other answers"
+    for one in (here.enrolled("neighbour"), there.student):
+        found = keyed(Caller(one), here if one != there.student else there, key, 409)
+        assert found == {"code": "receipt taken", "detail": "This receipt is taken: hand in under a fresh one."}
+    assert Attempt.objects.count() == 1
+
+
+@pytest.mark.parametrize("key", ["", "x", "1", "-1", "\x7f", "6f1c" * 400, "00000000-0000-4000-8000-00000000000g"])
+def test_a_key_that_is_no_uuid_is_refused_with_a_sentence(key):
+    here = school()
+    found = keyed(Caller(here.student), here, key, 422)
+    assert (found["code"], set(found["problems"])) == ("not valid", {"Idempotency-Key"})
+    assert "UUID" in found["problems"]["Idempotency-Key"]
+    assert not Attempt.objects.exists()
 
 
 def test_the_owner_of_the_token_hands_in_and_nobody_for_somebody_else():

@@ -313,11 +313,22 @@ def test_only_an_instructor_of_the_class_extends_and_only_for_its_students():
     assert not Extension.objects.exists()
 
 
-@pytest.mark.parametrize(("days", "attempts", "why"), [(-1, 0, "so"), (100_000, 0, "so"), (0, -1, "so"), (1, 1, " ")])
-def test_an_extension_that_makes_no_sense_is_refused(days, attempts, why):
+@pytest.mark.parametrize(
+    ("days", "attempts", "why", "wrong"),
+    [
+        (-1, 0, "so", ["days"]),
+        (100_000, 0, "so", ["days"]),
+        (0, -1, "so", ["attempts"]),
+        (0, 1001, "so", ["attempts"]),
+        (1, 1, " ", ["why"]),
+        (-1, -1, "", ["why", "days", "attempts"]),
+    ],
+)
+def test_an_extension_that_makes_no_sense_is_refused_field_by_field(days, attempts, why, wrong):
     school = School()
-    with pytest.raises(NotAnExtension):
+    with pytest.raises(NotAnExtension) as said:
         extend(school.assignment, school.student, days=days, attempts=attempts, why=why, by=school.teacher, now=NOON)
+    assert list(said.value.problems) == wrong
 
 
 def test_what_was_judged_stays_an_attempt_of_its_number():

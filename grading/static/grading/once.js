@@ -1,4 +1,5 @@
-// A form that is on its way is not sent a second time: a double click on "Hand in" would cost two attempts.
+// A form that is on its way is not sent a second time. The server takes each receipt once, with or without this; a
+// double click just need not be told that it had been handed in already.
 "use strict";
 for (const form of document.querySelectorAll("form.answers")) {
   form.addEventListener("submit", (event) => {
