@@ -11,7 +11,11 @@ MOST_DAYS, MOST_ATTEMPTS, LONGEST = 366, 1000, 200
 
 
 class NotAnExtension(ValueError):
-    """It can't be given like this. Says how it can."""
+    """It can't be given like this. `problems`: how it can, by field (student, days, attempts, why)."""
+
+    def __init__(self, problems: dict[str, str]) -> None:
+        super().__init__(" ".join(problems.values()))
+        self.problems = problems
 
 
 def extend(
@@ -32,10 +36,15 @@ def extend(
 def allowed(assignment: Assignment, student: Any, days: int, attempts: int, why: str) -> str:
     """The reason as it will be written. Raises NotAnExtension."""
     why = why.replace("\x00", "").strip()[:LONGEST]
+    problems = {}
     if not why:
-        raise NotAnExtension("Say why: somebody else may ask.")
-    if not (0 <= days <= MOST_DAYS and 0 <= attempts <= MOST_ATTEMPTS):
-        raise NotAnExtension(f"Give from 0 to {MOST_DAYS} days and from 0 to {MOST_ATTEMPTS} attempts.")
+        problems["why"] = "Say why: somebody else may ask."
+    if not 0 <= days <= MOST_DAYS:
+        problems["days"] = f"Give from 0 to {MOST_DAYS} days."
+    if not 0 <= attempts <= MOST_ATTEMPTS:
+        problems["attempts"] = f"Give from 0 to {MOST_ATTEMPTS} attempts."
     if not assignment.of.enrolments.filter(student=student.pk).exists():
-        raise NotAnExtension(f"{student} is not in {assignment.of}: enrol them first.")
+        problems["student"] = f"{student} is not in {assignment.of}: enrol them first."
+    if problems:
+        raise NotAnExtension(problems)
     return why

@@ -120,7 +120,7 @@ class ExtensionForm(ModelForm):
         fields = ["assignment", "student", "days", "attempts", "why"]
 
     def clean(self) -> dict[str, Any]:
-        """As `extend` will: what it refuses is said here, at the field."""
+        """As `extend` will: what it refuses is said at its field, above the form where that can't be changed."""
         said: dict[str, Any] = super().clean() or {}
         known = self.instance if self.instance.pk else None
         assignment = known.assignment if known else said.get("assignment")
@@ -129,5 +129,6 @@ class ExtensionForm(ModelForm):
             try:
                 allowed(assignment, student, said["days"], said["attempts"], said["why"])
             except NotAnExtension as wrong:
-                self.add_error(None, str(wrong))
+                for name, sentence in wrong.problems.items():
+                    self.add_error(name if name in self.fields else None, sentence)
         return said

@@ -257,15 +257,27 @@ def test_an_extension_is_given_and_given_anew_in_one_s_own_name(teacher, school,
     [
         ({"student": "student-Thursday"}, "is not in Wednesday: enrol them first."),
         ({"student": "nobody"}, "There is no active account of this user name."),
-        ({"days": 400}, "Give from 0 to 366 days"),
+        ({"days": 400}, "Give from 0 to 366 days."),
+        ({"attempts": 2000}, "Give from 0 to 1000 attempts."),
         ({"why": "  "}, "This field is required"),
         ({"assignment": "0"}, "Select a valid choice"),
     ],
 )
-def test_an_extension_that_makes_no_sense_is_a_sentence(wrong, told, teacher, school, other):
+def test_an_extension_that_makes_no_sense_is_a_sentence_at_its_field(wrong, told, teacher, school, other):
     response = teacher.post(to("extension", "add"), more_time(school.assignment, school.student.username, **wrong))
     assert told in problem(response)
+    (name,) = wrong
+    assert list(response.context["adminform"].form.errors) == [name]
     assert not Extension.objects.exists()
+
+
+def test_who_has_left_the_class_is_told_of_above_the_form_that_can_not_change_them(teacher, school):
+    made = extended(school)
+    school.of.enrolments.all().delete()
+    form = more_time(school.assignment, school.student.username, days=400)
+    response = teacher.post(to("extension", "change", made.pk), form)
+    assert list(response.context["adminform"].form.errors) == ["days", "__all__"]
+    assert "is not in Wednesday: enrol them first." in problem(response)
 
 
 def test_no_extension_is_given_in_a_class_that_somebody_else_teaches(teacher, school, other):
