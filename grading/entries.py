@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, time, timedelta
 from decimal import Decimal
 from types import NoneType, UnionType
@@ -171,7 +171,7 @@ def _asked(name: str, info: FieldInfo, path: str, source: str, in_row: bool) -> 
 
 def _unwrapped(asked: Asked) -> Asked:
     """Without `Annotated` and without `| None`, whose field may be left empty."""
-    kind, marks, default = asked.type, [*asked.marks], asked.default
+    kind, marks = asked.type, [*asked.marks]
     while True:
         if get_origin(kind) is Annotated:
             kind, *more = get_args(kind)
@@ -180,8 +180,7 @@ def _unwrapped(asked: Asked) -> Asked:
             kind = left[0]
         else:
             break
-    changed = {"type": kind, "marks": tuple(marks), "default": default}
-    return Asked(**{**vars(asked), **changed})
+    return replace(asked, type=kind, marks=tuple(marks))
 
 
 def _but_none(kind: Any) -> list[Any]:
