@@ -28,7 +28,7 @@ def parse(line: bytes, limits: Limits) -> tuple[str, dict[str, Any]]:
     try:
         message = json.loads(line, object_pairs_hook=_once, parse_constant=_refuse, parse_float=_finite)
         kind = next(kind for kind, names in KINDS.items() if names == set(message))
-        if not _sound(message, limits.deep):
+        if not isinstance(message, dict) or not _sound(message, limits.deep):
             raise ValueError
         line.decode()
         json.dumps(message, ensure_ascii=False).encode()  # a lone surrogate is no text

@@ -53,8 +53,9 @@ class Asking:
         if name not in QUESTIONS:
             raise TheirsFailed(f"Your lock asked {name[:40]!r}: a port has {', '.join((*QUESTIONS, *BESIDES))}.")
         command, takes = QUESTIONS[name]
-        stays = name in MAY_STAY and (len(given) == len(takes) - 1 or given[-1:] == [None])
-        _demand(name, given[: len(takes) - 1] if stays else given, takes[:-1] if stays else takes)
+        if name in MAY_STAY and len(given) == len(takes) - 1:
+            given = [*given, None]
+        _demand(name, given, takes)
         self._wait(f"redis {command} {given[0]}", given[0], Mode.READ if name in READS else Mode.WRITE)
         carried_out: Callable[..., Json] = getattr(self, f"_{name}")
         return carried_out(*given)
@@ -127,7 +128,7 @@ def _demand(name: str, given: list[Json], takes: tuple[str, ...]) -> None:
     if len(given) != len(takes):
         raise TheirsFailed(f"Your lock asked {name} with {len(given)} values: it takes {', '.join(takes) or 'none'}.")
     for what, value in zip(takes, given, strict=True):
-        if what == "milliseconds" and not (type(value) is int and 1 <= value <= DAY):
+        if what == "milliseconds" and not _is_expiry(value, none=name in MAY_STAY):
             raise TheirsFailed(
                 f"Your lock asked {name} with an expiry that is none: take whole milliseconds, a day at the most."
             )
@@ -136,6 +137,11 @@ def _demand(name: str, given: list[Json], takes: tuple[str, ...]) -> None:
                 f"Your lock asked {name} with a {what} that is none: take a text of 1 to {LONGEST} characters that "
                 "can be printed."
             )
+
+
+def _is_expiry(value: Any, none: bool) -> bool:
+    """`none`: whether there may be none."""
+    return (value is None and none) or (type(value) is int and 1 <= value <= DAY)
 
 
 def _is_text(value: Any) -> bool:
