@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from django.core.management import get_commands
 
+from exercises.handed.exercise import catalogue
 from exercises.proof.cells import ABOUT, TABLE, Outcome
 from shop.settle import FORMS
 from sweeper.checks import QUESTIONS
@@ -141,6 +142,20 @@ class TestTheLocks:
         if outcome.phantom:
             return "**both write**" + (", and its key is deleted" if outcome.foreign_deletes else "")
         return outcome.second
+
+
+class TestTheExercises:
+    """README.md: some of them with their titles, and where all of them are listed."""
+
+    TEXT = (ROOT / "README.md").read_text()
+
+    def test_that_are_shown_are_there_under_their_titles(self) -> None:
+        """A folder that is added is in the list that is named beside them, and this text need not change."""
+        shown = re.findall(r"^\| `([a-z-]+)` \| ([^|]+) \| [^|]+ \|$", self.TEXT, re.MULTILINE)
+        there = {slug: found.title for slug, found in catalogue().items()}
+        assert len(shown) == 3
+        assert dict(shown).items() <= there.items()
+        assert "`manage.py judge --list` names all that there are" in self.TEXT
 
 
 class TestTheSecondNode:

@@ -1,4 +1,8 @@
-"""`manage.py judge`: an answer from a file, or the answers whose verdicts are known, on this machine alone."""
+"""`manage.py judge`: an answer from a file, or the answers whose verdicts are known, on this machine alone.
+
+Exit status: 0, every check that was tried passed; 1, one did not (with `--known`: a verdict is not the expected one);
+2, something could not be judged at all: no such file, no exercise that can be read, no answer to it, no laboratory.
+"""
 
 import json
 import sys
@@ -16,7 +20,7 @@ from rich.text import Text
 
 from exercises.handed.answers import NotAnswers, read
 from exercises.handed.checks import Check, Outcome, Result, Shown
-from exercises.handed.exercise import Exercise, Known, NoExercise, catalogue, exercise
+from exercises.handed.exercise import Exercise, Known, NoExercise, catalogue, exercise, unreadable
 from exercises.handed.paper import NotAPaper, answers_in
 from exercises.lab.database import Database
 from exercises.scenarios.room import laboratory
@@ -28,6 +32,7 @@ from marlow.servers.launcher import ServerError
 WIDE = 120  # columns, where nobody says how many there are
 TONES = {Outcome.PASSED: "green", Outcome.FAILED: "red", Outcome.UNDECIDED: "yellow", Outcome.INSTRUCTOR: "yellow"}
 NOTHING = "no such check"
+NOT_JUDGED = 2  # exit status
 
 
 @dataclass(frozen=True)
@@ -46,33 +51,59 @@ class Compared:
 
 
 class Command(BaseCommand):
-    help = "Judge an answer here: the checks a student may see. Exit status 1 where one does not pass."
+    help = (
+        "Judge an answer here: the checks a student may see. "
+        "Exit status 1 where one does not pass, 2 where there was nothing to judge."
+    )
     requires_system_checks = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("file", nargs="?", type=Path, help="TOML or JSON: its exercise, and its answers")
         parser.add_argument("--known", nargs="*", metavar="EXERCISE", help="the known answers, of these or of all")
+        parser.add_argument("--list", action="store_true", help="the exercises that there are")
         parser.add_argument("--json", action="store_true", help="the result on the last line of stdout")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        if (options["file"] is None) == (options["known"] is None):
-            raise CommandError("Name a file with an answer, or say --known: one of the two.")
+        if [options["file"] is not None, options["known"] is not None, options["list"]].count(True) != 1:
+            said = "Name a file with an answer, or say --known or --list: one of the three."
+            raise CommandError(said, returncode=NOT_JUDGED)
         console = Console(stderr=options["json"])
         if not console.is_terminal:
             console = Console(stderr=options["json"], width=WIDE)
         try:
             if options["file"] is not None:
                 result, status = _judged(options["file"], console)
+            elif options["list"]:
+                result, status = _listed(console)
             else:
                 result, status = _all_known(options["known"], console)
         except NotAnswers as wrong:
             lines = (f"  {field}: {sentence}" for field, sentence in wrong.problems.items())
-            raise CommandError("\n".join(["This is no answer to that exercise.", *lines])) from wrong
+            said = "\n".join(["This is no answer to that exercise.", *lines])
+            raise CommandError(said, returncode=NOT_JUDGED) from wrong
         except (NoExercise, NotAPaper, ServerError, NotAStage) as error:
-            raise CommandError(str(error)) from error
+            raise CommandError(str(error), returncode=NOT_JUDGED) from error
         if options["json"]:
             self.stdout.write(json.dumps(result))
         sys.exit(status)
+
+
+def _listed(console: Console) -> tuple[Any, int]:
+    """In the order of the course; then those that can't be read, and why."""
+    rows = [{"exercise": one.slug, "title": one.title, "points": one.points} for one in catalogue().values()]
+    table = Table("exercise", "title", "points")
+    for row in rows:
+        table.add_row(*(str(value) for value in row.values()))
+    console.print(table)
+    return rows, _left_out(console)
+
+
+def _left_out(console: Console) -> int:
+    """Exercises that can't be read, and the exit status for it."""
+    said = unreadable()
+    for why in said.values():
+        console.print(why, style="bold red", markup=False, highlight=False)
+    return NOT_JUDGED if said else 0
 
 
 def _judged(file: Path, console: Console) -> tuple[Any, int]:
@@ -122,7 +153,9 @@ def _all_known(slugs: list[str], console: Console) -> tuple[Any, int]:
     differing = sum(not row.agrees for row in compared)
     console.print(table)
     console.print(f"{len(compared)} verdicts, of which {differing} differ from what is expected.")
-    return [{**vars(row), "agrees": row.agrees} for row in compared], int(bool(differing) or not compared)
+    left_out = 0 if slugs else _left_out(console)
+    status = left_out if compared else NOT_JUDGED
+    return [{**vars(row), "agrees": row.agrees} for row in compared], status or int(bool(differing))
 
 
 def compare(found: Exercise, known: Known, room: JudgesRoom) -> Iterator[Compared]:
