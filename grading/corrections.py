@@ -17,12 +17,10 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Prefetch
 
 from grading import review, sight
 from grading.cells import Line, even, lines_of, stamp
-from grading.grade import items_of
-from grading.gradebook import RESULTS
+from grading.grade import WORK, items_of
 from grading.models import Attempt
 from grading.review import LONGEST, NotAReview
 
@@ -92,9 +90,7 @@ def read(rows: Sequence[dict[str, str]], *, by: Any) -> Reading:
 def _here(rows: Iterable[dict[str, str]], by: Any) -> dict[tuple[str, str], Line]:
     receipts = {receipt for row in rows if (receipt := _uuid(row["receipt"]))}
     found = sight.attempts(by).filter(receipt__in=receipts, submission__assignment__of__in=sight.taught(by))
-    found = found.defer("answers").prefetch_related(
-        "judgings", Prefetch("judgings__results", RESULTS), "review__items"
-    )
+    found = found.defer("answers").prefetch_related(*WORK)
     return {(str(one.receipt), line.check): line for one in found for line in lines_of(one)}
 
 

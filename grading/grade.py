@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from django.db.models import Prefetch
+
 from exercises.handed.checks import Evidence, Outcome
 from exercises.handed.exercise import there
 from grading.models import Attempt, CheckResult, Counts, GradeChange, Judging, ReviewItem, State, Submission
@@ -15,8 +17,22 @@ from grading.models import Attempt, CheckResult, Counts, GradeChange, Judging, R
 OPEN = {Outcome.UNDECIDED.value, Outcome.INSTRUCTOR.value}  # nobody's points yet, until a person gives some
 JUDGED = "judged"
 WAITS = "The machine could not judge this: an instructor decides it."
-# For `prefetch_related`, so that the points of many attempts cost no query each.
-WORK = ("judgings__results", "review__items")
+
+# For `prefetch_related`, of attempts and of submissions: the points of many cost no query each, and answers, sentences
+# and evidence (tens of kilobytes of one check) stay behind.
+RESULTS = CheckResult.objects.defer("evidence", "sentence")
+
+
+def _work(path: str = "") -> tuple[Any, ...]:
+    return (
+        Prefetch(f"{path}judgings", Judging.objects.filter(counts=True).defer("so_far")),
+        Prefetch(f"{path}judgings__results", RESULTS),
+        Prefetch(f"{path}review__items"),
+    )
+
+
+WORK = _work()
+MADE = (Prefetch("made", Attempt.objects.defer("answers")), *_work("made__"))
 
 
 @dataclass(frozen=True)

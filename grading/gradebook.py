@@ -5,20 +5,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from django.db.models import Prefetch
-
-from grading.grade import NOTHING, Points, counting, grade_of
-from grading.models import Assignment, Attempt, CheckResult, Class, Judging, Release, Submission
+from grading.grade import MADE, NOTHING, Points, counting, grade_of
+from grading.models import Assignment, Attempt, Class, Release, Submission
 from grading.sight import demand_teaches
-
-# What a grade is made of, in a number of queries that does not grow with the class. Answers and evidence stay behind.
-RESULTS = CheckResult.objects.defer("evidence", "sentence")
-WORK = (
-    Prefetch("made", Attempt.objects.defer("answers")),
-    Prefetch("made__judgings", Judging.objects.filter(counts=True)),
-    Prefetch("made__judgings__results", RESULTS),
-    "made__review__items",
-)
 
 
 class Stage(StrEnum):
@@ -71,7 +60,9 @@ class Book:
 
 
 def gradebook(of: Class, *, by: Any) -> Book:
-    """Everybody who is enrolled or has handed something in. Raises NotYours."""
+    """Everybody who is enrolled or has handed something in, in a number of queries that does not grow with the class.
+    Raises NotYours.
+    """
     demand_teaches(by, of)
     columns = list(of.assignments.select_related("of"))
     shown = set(Release.objects.filter(assignment__of=of, undone_at=None).values_list("assignment", flat=True))
@@ -91,7 +82,7 @@ def gradebook(of: Class, *, by: Any) -> Book:
 
 def _work(of: Class) -> list[Submission]:
     rows = Submission.objects.filter(assignment__of=of).select_related("assignment__of", "student")
-    return list(rows.prefetch_related(*WORK))
+    return list(rows.prefetch_related(*MADE))
 
 
 def _cell(assignment: Assignment, submission: Submission | None, released: bool) -> Cell:

@@ -4,15 +4,17 @@ Arbiters: the regrade's row lock (applied or dropped, once), and `one_judging_co
 the one that was asked for later wins: an older one leaves that attempt out.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Prefetch
 
 from grading import queue
-from grading.grade import enter, given, otherwise, told
+from grading.grade import RESULTS, enter, given, otherwise, told
 from grading.models import Attempt, Class, Judging, Regrade, ReviewItem, State
 from grading.sight import demand_teaches
 
@@ -71,8 +73,12 @@ def _same(begun: Regrade, chosen: Sequence[Attempt]) -> Regrade | None:
 
 
 def differences(regrade: Regrade) -> list[Difference]:
-    """What applying would change, of what has been judged so far."""
-    return [one for new, old in _pairs(regrade) for one in _between(new, old)]
+    """What applying would change, of what has been judged so far; the drops first."""
+    items: dict[int, dict[str, ReviewItem]] = defaultdict(dict)
+    for item in ReviewItem.objects.filter(review__attempt__judgings__regrade=regrade).select_related("review"):
+        items[item.review.attempt_id][item.check_name] = item
+    found = [one for new, old in _pairs(regrade) for one in _between(new, old, items[new.attempt_id])]
+    return sorted(found, key=lambda one: not one.drop)
 
 
 def waiting(regrade: Regrade) -> int:
@@ -136,19 +142,16 @@ def _swap(new: Judging, old: Judging | None, why: str, by: Any, now: datetime) -
 
 def _pairs(regrade: Regrade) -> list[tuple[Judging, Judging | None]]:
     """The new judging of each attempt, and the one that counts so far, where that was not asked for later."""
-    counting = {
-        one.attempt_id: one
-        for one in Judging.objects.filter(counts=True, attempt__judgings__regrade=regrade).prefetch_related("results")
-    }
-    done = regrade.judgings.filter(state=State.DONE).select_related("attempt__submission__student")
-    pairs = [(new, counting.get(new.attempt_id)) for new in done.prefetch_related("results").order_by("pk")]
+    rows = Judging.objects.defer("so_far").prefetch_related(Prefetch("results", RESULTS))
+    counting = {one.attempt_id: one for one in rows.filter(counts=True, attempt__judgings__regrade=regrade)}
+    done = rows.filter(regrade=regrade, state=State.DONE).select_related("attempt__submission__student")
+    pairs = [(new, counting.get(new.attempt_id)) for new in done.defer("attempt__answers").order_by("pk")]
     return [(new, old) for new, old in pairs if old is None or old.pk < new.pk]
 
 
-def _between(new: Judging, old: Judging | None) -> Iterator[Difference]:
+def _between(new: Judging, old: Judging | None, items: Mapping[str, ReviewItem]) -> Iterator[Difference]:
     before = {one.name: one for one in old.results.all()} if old else {}
     after = {one.name: one for one in new.results.all()}
-    items = {item.check_name: item for item in ReviewItem.objects.filter(review__attempt=new.attempt_id)}
     for name in dict.fromkeys([*before, *after]):
         was, will, item = before.get(name), after.get(name), items.get(name)
         if told(was) != told(will):

@@ -55,9 +55,10 @@ def queue_view(request: HttpRequest) -> HttpResponse:
 def _mine(viewer: Any) -> QuerySet[Judging]:
     """Of the classes they teach, without what a dropped regrade asked for."""
     rows = sight.judgings(viewer).filter(queue.NOT_DROPPED)
-    return rows.filter(attempt__submission__assignment__of__in=sight.taught(viewer)).select_related(
+    rows = rows.filter(attempt__submission__assignment__of__in=sight.taught(viewer)).select_related(
         "attempt__submission__assignment__of", "attempt__submission__student", "regrade"
     )
+    return rows.defer("so_far", "attempt__answers")
 
 
 def _numbers() -> dict[str, Any]:

@@ -17,7 +17,7 @@ from django.shortcuts import redirect
 from grading import review, sight
 from grading.admin.chosen import chosen
 from grading.admin.words import in_zone, title_of
-from grading.grade import WORK, grade_of
+from grading.grade import MADE, grade_of
 from grading.models import Assignment, Class, Release, Submission
 from marlow.clock import real_now
 from shop.admin.page import Page, render
@@ -103,7 +103,7 @@ def _grades(assignments: Sequence[Assignment]) -> dict[int, list[bool]]:
     """Of each assignment, whether each grade in it is complete."""
     rows = Submission.objects.filter(assignment__in=assignments).select_related("assignment")
     complete: dict[int, list[bool]] = defaultdict(list)
-    for submission in rows.prefetch_related(*(f"made__{what}" for what in WORK)):
+    for submission in rows.prefetch_related(*MADE):
         complete[submission.assignment_id].append(grade_of(submission).complete)
     return complete
 
