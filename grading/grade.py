@@ -18,8 +18,8 @@ OPEN = {Outcome.UNDECIDED.value, Outcome.INSTRUCTOR.value}  # nobody's points ye
 JUDGED = "judged"
 WAITS = "The machine could not judge this: an instructor decides it."
 
-# For `prefetch_related`, of attempts and of submissions: the points of many cost no query each, and answers, sentences
-# and evidence (tens of kilobytes of one check) stay behind.
+# For `prefetch_related`, of attempts and of submissions: the points of many cost no query each, and answers,
+# sentences and evidence (tens of kilobytes of one check) stay behind.
 RESULTS = CheckResult.objects.defer("evidence", "sentence")
 
 

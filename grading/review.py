@@ -74,18 +74,19 @@ def withdraw(attempt: Attempt, check_name: str, reason: str, *, by: Any, now: da
         _enter(attempt, check_name, f"{item.points} of {item.of}", after, reason, by, now)
 
 
-def comment(attempt: Attempt, text: str, *, by: Any, now: datetime) -> Review:
-    """For the student, with the release. Raises NotYours, NotAReview."""
+def comment(attempt: Attempt, text: str, *, by: Any, now: datetime) -> None:
+    """For the student, with the release. The same text changes nothing. Raises NotYours, NotAReview."""
     demand_teaches(by, attempt.submission.assignment.of)
     text = _text(text, "comment")
     with transaction.atomic():
         attempt = _locked(attempt)
-        review, made = Review.objects.get_or_create(attempt=attempt, defaults={"by": by, "at": now, "comment": text})
-        if made or review.comment != text:
-            review.comment, review.by, review.at = text, by, now
-            review.save()
-            _enter(attempt, "comment", "", "written" if text else "taken back", "a comment", by, now)
-    return review
+        review = Review.objects.filter(attempt=attempt).first() or Review(attempt=attempt)
+        if (before := review.comment) == text:
+            return
+        review.comment, review.by, review.at = text, by, now
+        review.save()
+        after = "written" if text else "taken back"
+        _enter(attempt, "comment", "written" if before else "", after, "a comment", by, now)
 
 
 def again(judging: Judging, *, by: Any, now: datetime) -> bool:

@@ -57,6 +57,21 @@ def test_the_difference_says_where_a_persons_points_survive_and_where_the_machin
     assert (of_refused.check, of_refused.person, of_refused.disagrees) == ("refused", 1, True)
 
 
+def test_the_drops_come_first_whichever_attempt_they_are_of():
+    """A page shows so many and no more: a drop is never what it leaves out."""
+    school = School()
+    attempts = [school.judged(), school.judged(student=school.enrolled("neighbour"))]
+    made = begun(school, *attempts)
+    judge(attempts[0], {**WELL, "refused": Said(PASSED, 2, 2)}, LATER, made)
+    judge(attempts[1], ANEW, LATER, made)
+    found = [(one.attempt, one.check, one.drop) for one in regrade.differences(made)]
+    assert found == [
+        (attempts[1], "boxes", True),
+        (attempts[0], "refused", False),
+        (attempts[1], "refused", False),
+    ]
+
+
 def test_the_same_verdict_is_no_difference():
     school = School()
     assert regrade.differences(judged_anew(school, school.judged(), WELL)) == []

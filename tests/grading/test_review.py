@@ -133,10 +133,30 @@ def test_a_comment_is_kept_and_beside_the_points():
     attempt = school.judged()
     override(school, attempt, 1)
     for _ in range(2):
-        kept = review.comment(attempt, "  Read §3 again.\n", by=school.teacher, now=NOON)
+        review.comment(attempt, "  Read §3 again.\n", by=school.teacher, now=NOON)
+    kept = Review.objects.get()
     assert (kept.comment, kept.items.count()) == ("Read §3 again.", 1)
-    review.comment(attempt, "", by=school.teacher, now=NOON)
-    assert [row[1] for row in history(attempt, "comment")] == ["written", "taken back"]
+
+
+def test_the_history_of_a_comment_says_whether_there_was_one_and_nothing_of_what_stays():
+    school = School()
+    attempt = school.judged()
+    for text in ("Well.", "Well. ", "Very well.", "", "", "Well."):
+        review.comment(attempt, text, by=school.teacher, now=NOON)
+    changes = [row[:2] for row in history(attempt, "comment")]
+    assert changes == [("", "written"), ("written", "written"), ("written", "taken back"), ("", "written")]
+
+
+def test_an_empty_comment_where_there_was_none_is_nothing():
+    school = School()
+    attempt = school.judged()
+    review.comment(attempt, " \n", by=school.teacher, now=NOON)
+    assert not Review.objects.exists()
+    assert history(attempt, "comment") == []
+    override(school, attempt, 1)
+    review.comment(attempt, "", by=school.teacher, now=NOON + DAY)
+    assert Review.objects.get().at == NOON
+    assert history(attempt, "comment") == []
 
 
 def test_a_comment_has_an_end():
