@@ -185,7 +185,9 @@ def _zone(request: HttpRequest, number: str | None) -> Any:
 
 @admin.register(Extension)
 class ExtensionAdmin(Taught):
-    """More days or attempts for one student; who gave them and when is not typed in."""
+    """More days or attempts for one student; who gave them and when is not typed in. None is deleted, not even by a
+    superuser: one of no days and no attempts says the same, and is in the history.
+    """
 
     form = ExtensionForm
     list_display = ["student", "assignment", "days", "attempts", "why", "given_by", AT]
@@ -214,6 +216,9 @@ class ExtensionAdmin(Taught):
     @admin.display(description="given by")
     def giver(self, extension: Extension) -> str:
         return str(extension.given_by)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
 
     def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         if db_field.name == "assignment":

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.test import Client
 from django.urls import reverse
 
 from grading.models import Assignment, Class, Enrolment, Extension
@@ -90,6 +91,42 @@ def test_nobody_outside_a_class_changes_anything_of_it(who, school, other):
         client.post(address, form)
         assert everything() == before, (address, form)
     assert enrolment in school.of.enrolments.all()
+
+
+def deleted(client: Client, model: str, row: Any) -> list[str]:
+    """What a person reads who asks for it on the row's page, and on the list."""
+    chosen = {"action": "delete_selected", "_selected_action": [row.pk], "post": "yes", "index": "0"}
+    alone = client.post(to(model, "delete", row.pk), {"post": "yes"})
+    return [words(response.content.decode()) for response in (alone, client.post(to(model), chosen, follow=True))]
+
+
+def test_an_extension_is_deleted_by_nobody(school):
+    """It would be gone from the history, and the attempts would be charged as if it were there."""
+    root, extension = client_of(person("root", is_superuser=True)), extended(school)
+    deleted(root, "extension", extension)
+    assert Extension.objects.get() == extension
+    assert "Delete" not in text(root, to("extension", "change", extension.pk))
+    assert "delete_selected" not in text(root, to("extension"))
+
+
+def test_what_has_work_in_it_is_not_deleted_and_the_page_says_what_is_in_the_way(school):
+    school.hand_in()
+    root, before = client_of(person("root", is_superuser=True)), everything()
+    for model, row, inside in (
+        ("class", school.of, "Assignment: advisory, Wednesday"),
+        ("class", school.of, "Enrolment: student-Wednesday in Wednesday"),
+        ("assignment", school.assignment, "Submission: student-Wednesday: advisory, Wednesday"),
+    ):
+        for page in deleted(root, model, row):
+            assert "would require deleting the following protected related objects" in page, model
+            assert inside in page
+    assert everything() == before
+
+
+def test_what_is_given_and_has_no_work_in_it_yet_can_be_taken_back_by_a_superuser(school):
+    root = client_of(person("root", is_superuser=True))
+    deleted(root, "assignment", school.assignment)
+    assert not Assignment.objects.exists()
 
 
 @pytest.mark.parametrize("who", [*PEOPLE, "its student", "another's teacher", "of both"])

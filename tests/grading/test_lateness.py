@@ -4,9 +4,11 @@ import pytest
 
 from grading.extension import extend
 from grading.grade import points_of
+from grading.handin import hand_in
 from grading.lateness import reckoned_anew
 from grading.models import Assignment, Attempt, GradeChange
-from tests.grading.school import DAY, DUE, MINUTE, NOON, School
+from marlow.classroom import furnish
+from tests.grading.school import DAY, DUE, MINUTE, NOON, RIGHT, School, person
 
 pytestmark = pytest.mark.django_db
 LATER = DUE + 20 * DAY
@@ -87,3 +89,14 @@ def test_what_is_not_written_after_all_is_not_in_the_history(school):
     with pytest.raises(InterruptedError):
         breaks_off()
     assert (anew(attempt).late, Assignment.objects.get().due_at, history(school)) == (1, DUE, [])
+
+
+def test_the_demo_s_deadlines_move_as_any_other_does():
+    """Staged again after them: what was late is in time, and its history says why."""
+    student, instructor = person("student"), person("instructor", "Instructor")
+    given = furnish(NOON).assignments.get(exercise="advisory")
+    attempt = hand_in(student, given, RIGHT, now=given.due_at + MINUTE, through="form")
+    furnish(given.due_at + DAY)
+    assert (attempt.late, anew(attempt).late) == (1, 0)
+    change = attempt.changes.get(what="lateness")
+    assert (change.after, change.why, change.by) == ("in time", "the demo was staged anew", instructor)
