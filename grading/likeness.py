@@ -1,5 +1,7 @@
-"""How alike the programs are that were handed in to one assignment: a hint for its instructors, and no verdict.
+"""How alike the programs are that were handed in for one exercise: a hint for its instructors, and no verdict.
 
+Compared with each other are all classes to which the exercise is given and which the viewer teaches. Of each student
+it is the attempt that is the grade, or the last one where none is judged yet: two whole histories would be noise.
 Compared by copydetect, which reads a program as its tokens, without names and comments. Nothing is written to a
 disk, nothing leaves the machine, and no points hang on it. What the exercise's statement shows as code is no hint.
 """
@@ -7,7 +9,7 @@ disk, nothing leaves the machine, and no points hang on it. What the exercise's 
 import io
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Annotated, Any, get_args, get_origin
@@ -15,20 +17,21 @@ from typing import Annotated, Any, get_args, get_origin
 from pydantic import BaseModel
 
 from exercises.handed.answers import Code, NotAnswers, read
-from exercises.handed.exercise import Exercise, NoExercise, exercise
-from grading.models import Assignment, Attempt
-from grading.sight import demand_teaches
+from exercises.handed.exercise import Exercise, there
+from grading.grade import MADE, counting
+from grading.models import Attempt, Submission
+from grading.sight import taught
 
 SHORTEST = 25  # tokens' characters in a row that count as the same; shorter ones are everybody's
 LONGEST = 8000  # characters of one program that are compared: its beginning
-MOST = 120  # students whose programs are compared: two by two that is 7,140 times
+MOST = 120  # students whose programs are compared, the latest to begin: two by two that is 7,140 times
 FROM = 50  # per cent of either program that the other has too: below it nothing is told
 TOLD = 100  # pairs, the most alike first
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two latest attempts of two students. `of_one`, `of_other`: per cent of each program that the other has too."""
+    """One attempt of each of two students. `of_one`, `of_other`: per cent of each program that the other has too."""
 
     one: Attempt
     other: Attempt
@@ -50,27 +53,32 @@ class Program:
     text: str
 
 
-def likeness(assignment: Assignment, *, by: Any) -> list[Pair]:
-    """Raises NotYours. A class of fifty with a page of code each takes a second; the most that is
-    compared, a quarter of a minute.
+def likeness(slug: str, *, by: Any) -> list[Pair]:
+    """Nothing of a class that they do not teach. Fifty students with a page of code each take a second; the most that
+    is compared, a quarter of a minute.
     """
-    demand_teaches(by, assignment.of)
-    try:
-        found = exercise(assignment.exercise)
-    except NoExercise:
+    found = there(slug)
+    if found is None:
         return []
     prints: dict[str, list[tuple[Attempt, Any]]] = defaultdict(list)
-    for attempt in _latest(assignment):
+    for attempt in _compared(slug, by):
         for program in programs(found, attempt.answers):
             prints[program.field].append((attempt, _print(program, found)))
     pairs = [pair for field, those in prints.items() for pair in _alike(field, those)]
     return sorted(pairs, key=lambda pair: (-pair.most, pair.field, pair.one.pk, pair.other.pk))[:TOLD]
 
 
-def _latest(assignment: Assignment) -> Iterator[Attempt]:
-    """Each student's last attempt, of the first so many students."""
-    rows = Attempt.objects.filter(submission__assignment=assignment).select_related("submission__student")
-    return iter(rows.order_by("submission_id", "-number").distinct("submission_id")[:MOST])
+def _compared(slug: str, by: Any) -> Iterable[Attempt]:
+    """An attempt of each student; of who is in several classes, one of each."""
+    rows = Submission.objects.filter(assignment__exercise=slug, assignment__of__in=taught(by))
+    work = rows.select_related("assignment").prefetch_related(*MADE).order_by("-pk")[:MOST]
+    chosen = [one for one in map(_graded, work) if one is not None]
+    attempts = Attempt.objects.filter(pk__in=[one.pk for one in chosen]).order_by("pk")
+    return attempts.select_related("submission__student", "submission__assignment__of")
+
+
+def _graded(submission: Submission) -> Attempt | None:
+    return counting(submission) or max(submission.made.all(), key=lambda one: one.number, default=None)
 
 
 def programs(found: Exercise, given: Any) -> list[Program]:
@@ -108,9 +116,7 @@ def _print(program: Program, found: Exercise) -> Any:
     from copydetect.utils import get_token_coverage
 
     made = _fingerprint(program.text[:LONGEST], program.language)
-    for shown in re.findall(
-        rf"^```{re.escape(program.language)}\n(.*?)^```", found.statement, re.DOTALL | re.MULTILINE
-    ):
+    for shown in _shown(found, program.language):
         for known in _fingerprint(shown, program.language).hashes & made.hashes:
             made.hashes.discard(known)
             made.hash_idx.pop(known)
@@ -136,6 +142,8 @@ def _alike(field: str, prints: Sequence[tuple[Attempt, Any]]) -> Iterator[Pair]:
     from copydetect import compare_files
 
     for (one, first), (other, second) in combinations(prints, 2):
+        if one.submission.student_id == other.submission.student_id:
+            continue  # in two classes, or for a second year
         if first.hashes.isdisjoint(second.hashes):
             continue
         _, shares, _ = compare_files(first, second)

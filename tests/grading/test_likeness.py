@@ -9,14 +9,15 @@ from types import SimpleNamespace
 from typing import Annotated, Any
 
 import pytest
+from django.contrib.auth.models import User
 
 from exercises.handed.answers import Answers, Code, Part
 from grading import likeness as module
+from grading import queue
 from grading.handin import digest
-from grading.likeness import likeness, programs
+from grading.likeness import Pair, likeness, programs
 from grading.models import Attempt, Submission
-from grading.sight import NotYours
-from tests.grading.school import NOON, School, person
+from tests.grading.school import NOON, PASSED, Said, School, both, judge, person
 
 pytestmark = pytest.mark.django_db
 
@@ -71,14 +72,18 @@ LOCK = SimpleNamespace(slug="mine", answers=Lock, statement=STATEMENT)
 
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch) -> Iterator[School]:
-    monkeypatch.setattr(module, "exercise", lambda slug: LOCK)
-    return School()
+    monkeypatch.setattr(module, "there", lambda slug: LOCK)
+    return class_of("Wednesday")
+
+
+def class_of(name: str, exercise: str = "mine") -> School:
+    return School(name, rules={"exercise": exercise})
 
 
 def handed(here: School, name: str, source: str, number: int = 1, **more: Any) -> Attempt:
     """As `hand_in` writes it; the exercise is this test's alone."""
     answers = Lock(source=source, **more)
-    student = here.of.students.filter(username=name).first() or here.enrolled(name)
+    student = User.objects.filter(username=name).first() or person(name)
     submission, _ = Submission.objects.get_or_create(assignment=here.assignment, student=student)
     return Attempt.objects.create(
         submission=submission,
@@ -92,7 +97,7 @@ def handed(here: School, name: str, source: str, number: int = 1, **more: Any) -
 
 
 def found(here: School) -> list[tuple[str, str, str]]:
-    pairs = likeness(here.assignment, by=here.teacher)
+    pairs = likeness("mine", by=here.teacher)
     return [
         (pair.one.submission.student.username, pair.other.submission.student.username, pair.field) for pair in pairs
     ]
@@ -102,7 +107,7 @@ def test_a_program_with_other_names_and_comments_is_found_and_one_of_their_own_i
     handed(here, "anna", SHOWN + TAKEN)
     handed(here, "ben", SHOWN + RENAMED)
     handed(here, "cleo", SHOWN + OTHER)
-    (pair,) = likeness(here.assignment, by=here.teacher)
+    (pair,) = likeness("mine", by=here.teacher)
     assert {pair.one.submission.student.username, pair.other.submission.student.username} == {"anna", "ben"}
     assert (pair.of_one, pair.of_other, pair.field) == (100, 100, "source")
 
@@ -116,19 +121,83 @@ def test_what_the_statement_shows_is_no_hint(here):
 def test_a_part_taken_over_is_told_of_each(here):
     handed(here, "anna", TAKEN)
     handed(here, "ben", TAKEN + "\n\n" + OTHER)
-    (pair,) = likeness(here.assignment, by=here.teacher)
+    (pair,) = likeness("mine", by=here.teacher)
     small, large = sorted((pair.of_one, pair.of_other))
     assert large > 90
     assert small < 60
 
 
-def test_only_the_latest_attempts_are_compared_and_nobody_with_themselves(here):
+def judged(attempt: Attempt, points: int) -> None:
+    queue.ask(attempt, NOON)
+    judge(attempt, {"boxes": Said(PASSED, points, 3)})
+
+
+def names(pair: Pair) -> set[tuple[str, str]]:
+    """Whose, and of which classes."""
+    each = (pair.one.submission, pair.other.submission)
+    return {(one.student.username, one.assignment.of.name) for one in each}
+
+
+def test_what_is_compared_is_the_attempt_that_is_the_grade(here):
+    """Something else that is handed in after it hides nothing."""
+    handed(here, "anna", TAKEN)
+    judged(handed(here, "ben", TAKEN, number=1), points=3)
+    judged(handed(here, "ben", OTHER, number=2), points=0)
+    handed(here, "ben", OTHER, number=3)
+    (pair,) = likeness("mine", by=here.teacher)
+    assert names(pair) == {("anna", "Wednesday"), ("ben", "Wednesday")}
+    assert pair.other.number == 1
+
+
+def test_all_classes_that_one_teaches_are_compared_with_each_other(here):
+    other, elsewhere = class_of("Thursday"), class_of("Friday", "another")
+    for school in (other, elsewhere):
+        school.of.instructors.add(here.teacher)
+    handed(here, "anna", TAKEN)
+    handed(other, "ben", RENAMED)
+    handed(elsewhere, "cleo", TAKEN)
+    (pair,) = likeness("mine", by=here.teacher)
+    assert names(pair) == {("anna", "Wednesday"), ("ben", "Thursday")}
+
+
+def test_nothing_is_seen_of_a_class_that_one_does_not_teach(here):
+    """Whatever else one is to it: each sees the pairs within their own class, a superuser the one across."""
+    other = class_of("Thursday")
+    handed(here, "anna", TAKEN)
+    handed(other, "ben", TAKEN)
+    studies = both(here, other)
+    for viewer in (here.teacher, other.teacher, studies, here.student, person("operator", "Operator")):
+        assert likeness("mine", by=viewer) == [], viewer
+    handed(other, "cleo", TAKEN)
+    assert [names(pair) for pair in likeness("mine", by=studies)] == [{("ben", "Thursday"), ("cleo", "Thursday")}]
+    assert likeness("mine", by=here.teacher) == []
+    assert len(likeness("mine", by=person("root", is_superuser=True))) == 3
+    other.teacher.is_active = False
+    assert likeness("mine", by=other.teacher) == []
+
+
+def test_nobody_is_compared_with_themselves_in_another_class(here):
+    other = class_of("Thursday")
+    other.of.instructors.add(here.teacher)
+    for school in (here, other):
+        handed(school, "anna", TAKEN)
+    assert likeness("mine", by=here.teacher) == []
+
+
+def test_however_many_there_are_it_asks_the_database_as_often(here, django_assert_max_num_queries):
+    for name in ("anna", "ben", "cleo", "dora"):
+        judged(handed(here, name, TAKEN), points=3)
+    with django_assert_max_num_queries(8):
+        assert len(found(here)) == 6
+
+
+def test_where_none_is_judged_the_last_one_is_compared_and_nobody_with_themselves(here):
     handed(here, "anna", TAKEN)
     handed(here, "ben", TAKEN, number=1)
     handed(here, "ben", OTHER, number=2)
     handed(here, "cleo", TAKEN, number=1)
     handed(here, "cleo", TAKEN, number=2)
-    (pair,) = likeness(here.assignment, by=here.teacher)
+    (pair,) = likeness("mine", by=here.teacher)
     assert {pair.one.number, pair.other.number} == {1, 2}
     assert {pair.one.submission.student.username, pair.other.submission.student.username} == {"anna", "cleo"}
 
@@ -160,9 +229,8 @@ def test_only_an_instructor_of_the_class_is_told(here):
     handed(here, "anna", TAKEN)
     handed(here, "ben", TAKEN)
     for stranger in (here.student, person("somebody", "Instructor"), person("operator", "Operator")):
-        with pytest.raises(NotYours):
-            likeness(here.assignment, by=stranger)
-    assert len(likeness(here.assignment, by=person("root", is_superuser=True))) == 1
+        assert likeness("mine", by=stranger) == []
+    assert len(likeness("mine", by=person("root", is_superuser=True))) == 1
 
 
 def test_it_is_bounded_in_programs_in_their_length_and_in_what_it_tells(here, monkeypatch):
