@@ -68,7 +68,7 @@ def test_a_superuser_sees_what_stands_of_everybody_else_and_revokes_it(student, 
     token, root = ApiToken.objects.get(name="a lost laptop"), person("root", is_superuser=True)
     client = client_of(root)
     read = text(client, page)
-    assert "Student a lost laptop" in words(read)
+    assert "a lost laptop Student" in words(read)
     assert "an old one" not in read
     assert token.sha256 not in read
     assert "The token a lost laptop of Student opens nothing any more." in answer(client, page, revoke=token.pk)
