@@ -21,7 +21,7 @@ from django.db import DatabaseError
 
 from exercises.handed.checks import Check, Outcome, Result, undecided
 from exercises.handed.exercise import Exercise, NoExercise, exercise
-from grading import queue
+from grading import nudge, queue
 from grading.models import Judging
 from grading.talk import DESK, STARTS_IN, Desk, DeskFailed, Message, result_in, told
 from marlow.clock import monotonic, real_now
@@ -61,7 +61,7 @@ class Clerk:
             self.judge(judging)
             done += 1
             if monotonic() - began >= turn:
-                queue.nudge()  # what is left is for whoever is free
+                nudge.send()  # what is left is for whoever is free
                 break
         return done
 

@@ -8,26 +8,19 @@ Arbiter: a claim locks the row (`skip locked`: two never wait for one another) a
 whatever comes after asks for that very token, under the row's lock. Once the lease is over anybody may give it back.
 """
 
-import logging
 import uuid
 from collections.abc import Iterable
 from datetime import datetime, timedelta
-from functools import cache
 from typing import Any
 
-from celery import Celery
 from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import F, Q
 
 from exercises.handed.checks import Check, Outcome, Result
-from grading import grade
+from grading import grade, nudge
 from grading.models import Attempt, CheckResult, Judging, Regrade, State
 
-log = logging.getLogger(__name__)
-QUEUE, TASK = "grading", "grading.judge"
-AT_ONCE = 1.0  # real seconds that a nudge may take to reach its broker
-STALE = 60.0  # real seconds after which a nudge that nobody took is worth nothing
 GIVEN_BACK = 3  # attempts of one submission that cost nothing because the judge failed; further ones an instructor's
 FIRST_DELAY = 5.0  # real seconds before a second try; each further one waits twice as long
 NOT_DROPPED = Q(regrade=None) | Q(regrade__dropped_at=None)
@@ -38,38 +31,8 @@ def ask(attempt: Attempt, now: datetime, regrade: Regrade | None = None) -> Judg
     judging = Judging.objects.create(
         attempt=attempt, regrade=regrade, counts=regrade is None, asked_at=now, not_before=now
     )
-    _nudge_after_commit()
+    nudge.after_commit()
     return judging
-
-
-def nudge() -> None:
-    """Wake a worker. A broker that is down loses nothing: the workers look for themselves every few seconds."""
-    try:
-        _sender(settings.CELERY_BROKER_URL).send_task(
-            TASK, queue=QUEUE, retry=False, ignore_result=True, expires=STALE
-        )
-    except Exception as away:
-        log.warning("No worker could be nudged (%s): it will be judged when one looks.", type(away).__name__)
-
-
-def _nudge_after_commit() -> None:
-    """Once, however much one transaction asks for."""
-    if not any(waiting[1] is nudge for waiting in connection.run_on_commit):
-        transaction.on_commit(nudge)
-
-
-@cache
-def _sender(broker: str) -> Celery:
-    """An app that only sends: of no box, so that neither the web nor a command has to be one."""
-    app = Celery("grading", broker=broker, set_as_current=False)
-    app.conf.broker_write_url = broker  # Celery itself would rather have the environment's
-    app.conf.broker_transport_options = {
-        "socket_connect_timeout": AT_ONCE,
-        "socket_timeout": AT_ONCE,
-        "retry_on_timeout": False,
-        "max_retries": 0,
-    }
-    return app
 
 
 # What was handed in, then regrades, each the oldest first.
@@ -233,7 +196,7 @@ def unpark(judging: Judging, now: datetime) -> bool:
         Judging.objects.filter(pk=held.pk).update(state=State.WAITING, tries=0, not_before=now, failed="", so_far={})
         if held.counts:
             Attempt.objects.filter(pk=held.attempt_id).update(costs=True)
-        _nudge_after_commit()
+        nudge.after_commit()
     return True
 
 

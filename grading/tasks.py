@@ -4,7 +4,7 @@ from celery import shared_task
 from celery.signals import worker_process_shutdown
 
 from grading.clerk import here
-from grading.queue import TASK
+from grading.nudge import TASK
 
 
 @shared_task(name=TASK)

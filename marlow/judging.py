@@ -11,9 +11,9 @@ import os
 from celery import Celery
 from django.conf import settings
 
-os.environ.setdefault("DJANGO_SETTINGS_MODULE", "marlow.settings")  # noqa: TID251  which settings, before any are
+from grading.nudge import QUEUE, TASK
 
-QUEUE, TASK = "grading", "grading.judge"
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "marlow.settings")  # noqa: TID251  which settings, before any are
 
 app = Celery("judging", include=["grading.tasks"])
 app.conf.update(

@@ -9,7 +9,7 @@ import pytest
 from django.db import connection, transaction
 
 from exercises.handed.answers import NotAnswers
-from grading import queue
+from grading import nudge, queue
 from grading.extension import NotAnExtension, extend
 from grading.handin import NoReceipt, Refused, hand_in, receipt, standing
 from grading.models import Attempt, Enrolment, Extension, Judging, Submission
@@ -100,7 +100,7 @@ def test_a_broker_that_is_down_loses_no_attempt(settings, monkeypatch, caplog):
     def away(*_, **__):
         raise ConnectionRefusedError("no broker")
 
-    monkeypatch.setattr(queue, "_sender", away)
+    monkeypatch.setattr(nudge, "_sender", away)
     school = School()
     attempt = school.hand_in()
     assert receipt(school.student, attempt.receipt) == attempt

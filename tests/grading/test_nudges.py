@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
-from grading import queue, regrade
+from grading import nudge, queue, regrade
 from grading.models import Attempt, Regrade, State
 from tests.grading.school import NOON, School, crowd, real_commits, state
 
@@ -25,7 +25,7 @@ class Sent(list[tuple[str, str]]):
 @pytest.fixture
 def sent(monkeypatch: pytest.MonkeyPatch) -> Sent:
     made = Sent()
-    monkeypatch.setattr(queue, "_sender", made)
+    monkeypatch.setattr(nudge, "_sender", made)
     return made
 
 
@@ -61,12 +61,12 @@ def test_a_broker_that_is_down_costs_a_hand_in_no_time_and_nothing_else(settings
 
 
 def test_the_judges_app_listens_to_what_is_sent() -> None:
-    """The queue's names stand in two places, since the web sends and must not be a worker."""
+    """The web sends by an app of its own, since it must not be a worker."""
     from marlow import judging
 
-    assert (judging.QUEUE, judging.TASK) == (queue.QUEUE, queue.TASK)
+    assert judging.app.conf.task_default_queue == nudge.QUEUE
     judging.app.loader.import_default_modules()
-    assert queue.TASK in judging.app.tasks
+    assert nudge.TASK in judging.app.tasks
     entry = judging.app.conf.beat_schedule["look"]
-    assert (entry["task"], entry["options"]["queue"]) == (queue.TASK, queue.QUEUE)
+    assert (entry["task"], entry["options"]["queue"]) == (nudge.TASK, nudge.QUEUE)
     assert judging.app.conf.task_acks_late is True
