@@ -105,6 +105,11 @@ def assignments(viewer: Any) -> QuerySet[Assignment]:
     return _of(Assignment.objects.select_related("of"), viewer, "of__")
 
 
+def assigned(viewer: Any) -> QuerySet[Assignment]:
+    """To the classes that they teach."""
+    return assignments(viewer).filter(of__in=taught(viewer))
+
+
 def submissions(viewer: Any) -> QuerySet[Submission]:
     return _work(Submission.objects.select_related("assignment__of", "student"), viewer, "")
 

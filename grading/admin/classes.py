@@ -222,7 +222,7 @@ class ExtensionAdmin(Taught):
 
     def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         if db_field.name == "assignment":
-            kwargs["queryset"] = sight.assignments(request.user).filter(of__in=sight.taught(request.user))
+            kwargs["queryset"] = sight.assigned(request.user)
         return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
     def save_model(self, request: HttpRequest, obj: Extension, form: Any, change: bool) -> None:

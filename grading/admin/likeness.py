@@ -41,7 +41,7 @@ def likeness_view(request: HttpRequest) -> HttpResponse:
 def _given(viewer: Any) -> dict[str, list[str]]:
     """The exercises of the classes that they teach, by slug, each with the names of those classes."""
     given = defaultdict(list)
-    for one in sight.assignments(viewer).filter(of__in=sight.taught(viewer)).order_by("exercise", "of__name"):
+    for one in sight.assigned(viewer).order_by("exercise", "of__name"):
         given[one.exercise].append(one.of.name)
     return dict(given)
 

@@ -60,20 +60,17 @@ def release_view(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         return _page(request)
     if number := request.POST.get("release"):
-        return _release(request, chosen(_taught(request.user), number))
+        return _release(request, chosen(sight.assigned(request.user), number))
     if number := request.POST.get("all"):
         return _release_all(request, chosen(sight.taught(request.user), number))
     if number := request.POST.get("take_back"):
-        return _take_back(request, chosen(_taught(request.user), number))
+        return _take_back(request, chosen(sight.assigned(request.user), number))
     return _back()
 
 
 def _page(request: HttpRequest, **asks: Any) -> HttpResponse:
-    return render(request, "admin/grading/release.html", PAGE.title, groups=groups(_taught(request.user)), **asks)
-
-
-def _taught(viewer: Any) -> Any:
-    return sight.assignments(viewer).filter(of__in=sight.taught(viewer))
+    shown = groups(sight.assigned(request.user))
+    return render(request, "admin/grading/release.html", PAGE.title, groups=shown, **asks)
 
 
 def groups(assignments: Iterable[Assignment]) -> list[Group]:
@@ -131,7 +128,7 @@ def _release(request: HttpRequest, assignment: Assignment) -> HttpResponse:
 
 
 def _release_all(request: HttpRequest, of: Class) -> HttpResponse:
-    found = groups(_taught(request.user).filter(of=of))
+    found = groups(sight.assigned(request.user).filter(of=of))
     incomplete = sum(group.incomplete for group in found)
     if incomplete and "sure" not in request.POST:
         return _page(request, ask=found[0], name="all", number=of.pk, incomplete=incomplete)
