@@ -21,7 +21,7 @@ from django.db import DatabaseError
 
 from exercises.handed.checks import Check, Outcome, Result, undecided
 from exercises.handed.exercise import Exercise, NoExercise, exercise
-from grading import nudge, queue
+from grading import judges, nudge, queue
 from grading.models import Judging
 from grading.talk import DESK, STARTS_IN, Desk, DeskFailed, Message, result_in, told
 from marlow.clock import monotonic, real_now
@@ -55,6 +55,7 @@ class Clerk:
 
     def work(self, turn: float = TURN) -> int:
         """Judge what waits, one after another, until nothing is left or the turn is over. Returns how many."""
+        judges.looked(self.box, real_now())
         queue.reclaim(real_now())
         began, done = monotonic(), 0
         while (judging := self._next()) is not None:
@@ -143,6 +144,8 @@ class Clerk:
         said = self._said({"open": True}, STARTS_IN, hear)
         if "away" in said:
             raise DeskFailed(str(said["away"]))
+        if "lacking" in said:
+            judges.opened(self.box, str(said["lacking"]), said.get("together") is True, real_now())
 
     def _said(self, question: Message, seconds: float, hear: Callable[[str | None], None]) -> Message:
         """One that is left in the middle of something is ended."""

@@ -5,7 +5,7 @@
 It is started by a clerk, told nothing that it does not need, and lives from judging to judging with its laboratory
 open. Lines of JSON, one question and its answer at a time:
 
-    {"open": true}                                    {"open": true}, or {"away": why}
+    {"open": true}                                    {"open": true, "lacking", "together"}, or {"away": why}
     {"exercise", "answers", "check", "seed"}          {"say": words} …, then {"result": {…}}, or {"failed": why}
 """
 
@@ -15,6 +15,7 @@ import random
 import resource
 import sys
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any, BinaryIO
 
 import django
@@ -51,8 +52,21 @@ def _opened(room: Any) -> Message:
         except Exception as error:
             away = str(error)
         else:
-            return {"open": True}
+            return {"open": True, **_sandbox()}
     return {"away": away}
+
+
+@cache
+def _sandbox() -> Message:
+    """Whether programs can be run here (`lacking`: why not), and whether a cgroup bounds their memory: as this very
+    process may. Once a desk: what changes it needs another worker.
+    """
+    from grading.sandbox import trial
+
+    try:
+        return {"lacking": trial.starts(), "together": trial.bounded_together()}
+    except Exception as error:
+        return {"lacking": f"{type(error).__name__}: {error}", "together": False}
 
 
 def _look_in(room: Any) -> None:

@@ -233,6 +233,21 @@ class Judging(models.Model):
         return f"judging of {self.attempt}"
 
 
+class Judge(models.Model):
+    """Whoever judges on a box, and whether students' programs can be run there: as its desk found on opening."""
+
+    box = models.CharField(max_length=60, unique=True)
+    seen_at = models.DateTimeField(help_text="When it looked for work last.")
+    lacking = models.TextField(blank=True, help_text="Why no sandbox starts there; empty where one does.")
+    together = models.BooleanField(help_text="Whether the memory of a program's copies is bounded together.")
+
+    class Meta:
+        ordering = ["box"]
+
+    def __str__(self) -> str:
+        return f"judge on {self.box}"
+
+
 class CheckResult(models.Model):
     """What one check of one judging said. The machine's points are here; a person's are in a review."""
 

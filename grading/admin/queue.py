@@ -16,7 +16,7 @@ from django.shortcuts import redirect
 from grading import queue, review, sight
 from grading.admin.chosen import chosen
 from grading.admin.words import title_of
-from grading.models import Judging, State
+from grading.models import Judge, Judging, State
 from marlow.clock import real_now
 from shop.admin.page import Page, render
 
@@ -32,6 +32,19 @@ class Line:
     judging: Judging
     title: str
     place: int | None = None
+
+
+@dataclass(frozen=True)
+class Box:
+    """What it does, and what its judge says of itself: None before its desk was ever opened."""
+
+    box: str
+    judge: Judge | None
+    running: int = 0
+    over: int = 0
+    done: int = 0
+    parked: int = 0
+    last: datetime | None = None
 
 
 def queue_view(request: HttpRequest) -> HttpResponse:
@@ -68,8 +81,14 @@ def _numbers() -> dict[str, Any]:
     return rows.aggregate(**states, first=Min("asked_at", filter=Q(state=State.WAITING)))
 
 
-def _boxes(now: datetime) -> Any:
-    """What each box has in hand, and what it has finished in the last hour."""
+def _boxes(now: datetime) -> list[Box]:
+    """Every box that has a judge, or had one in the last hour."""
+    does, judges = _does(now), {one.box: one for one in Judge.objects.all()}
+    return [Box(box, judges.get(box), **does.get(box, {})) for box in sorted({*does, *judges})]
+
+
+def _does(now: datetime) -> dict[str, dict[str, Any]]:
+    """By box: what it has in hand, and what it has finished in the last hour."""
     rows = Judging.objects.exclude(box="").filter(Q(state=State.RUNNING) | Q(ended_at__gte=now - WHILE))
     lately = Q(ended_at__gte=now - WHILE)
     counts: dict[str, Any] = {
@@ -79,7 +98,7 @@ def _boxes(now: datetime) -> Any:
         "parked": Count("pk", filter=lately & Q(state=State.PARKED)),
         "last": Max("ended_at"),
     }
-    return rows.order_by().values("box").annotate(**counts).order_by("box")
+    return {row.pop("box"): row for row in rows.order_by().values("box").annotate(**counts)}
 
 
 def _waiting(mine: QuerySet[Judging]) -> list[Line]:

@@ -9,7 +9,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from grading import queue, regrade
+from grading import judges, queue, regrade
 from grading.models import Judging
 from marlow.clock import real_now
 from tests.admin.conftest import account, answer, client_of, text, words
@@ -85,6 +85,23 @@ def test_an_operator_reads_numbers_and_boxes_and_nobody_s_work(school):
     assert "1 parked" in page
     for kept in ("student-Wednesday", "The desk stopped", "Wednesday", "Swap in"):
         assert kept not in page
+
+
+def test_each_box_says_whether_programs_run_there_and_whether_their_memory_is_bounded_together(school):
+    judges.opened("box-a", "", True, NOON)
+    judges.opened("box-b", "", False, NOON)
+    judges.opened("box-c", "User namespaces are not allowed.", False, NOON)
+    school.hand_in()
+    claimed(real_now(), "box-d")
+    page = read(client_of(account("Operator")))
+    for told in (
+        "box-a 0 0 0 nothing lately Tue 10 Mar, 12:00:00 run in the sandbox memory bounded together, by a cgroup",
+        "run in the sandbox memory bounded for each process, not together: no cgroup can be written",
+        "not run here User namespaces are not allowed.",
+        "box-d 1",
+        "not yet not tried yet",
+    ):
+        assert told in page
 
 
 @pytest.mark.parametrize("who", OUTSIDERS)

@@ -11,10 +11,11 @@ import pytest
 
 from exercises.handed.checks import Evidence, Outcome
 from grading import clerk as clerks
-from grading import queue
+from grading import desk, queue
 from grading.clerk import Clerk
 from grading.handin import hand_in
-from grading.models import Attempt, CheckResult, Judging, State
+from grading.models import Attempt, CheckResult, Judge, Judging, State
+from grading.sandbox import trial
 from grading.talk import Desk, DeskFailed, parse
 from marlow.clock import real_now
 from tests.grading.planted import forget, planted
@@ -230,6 +231,37 @@ def test_a_clerk_with_nothing_to_do_starts_no_desk(start: Start, tmp_path: Path)
     """Nor a server for a laboratory."""
     assert start().work() == 0
     assert not (tmp_path / "judging").exists()
+
+
+# --- What its box can run -------------------------------------------------------------------------------------------
+
+
+def test_a_clerk_tells_what_its_desk_found_of_the_sandbox(start: Start) -> None:
+    """As the process that runs programs may, and once it has been opened; later looks only say when."""
+    clerk = start()
+    clerk.work()
+    assert not Judge.objects.exists(), "nothing was opened yet"
+    acting("well")
+    clerk.work()
+    found = Judge.objects.get()
+    assert (found.box, found.lacking, found.together) == ("box-a", trial.starts(), trial.bounded_together())
+    clerk.work()
+    assert Judge.objects.get().seen_at > found.seen_at
+
+
+def test_a_sandbox_that_does_not_start_is_told_and_stops_no_other_judging(start: Start) -> None:
+    acting("well")
+    opens = json.dumps({"open": True, "lacking": "No namespaces.", "together": False})
+    start([sys.executable, "-c", f"import sys; input(); print({opens!r}, flush=True); input(); {printed()}"]).work()
+    assert Judge.objects.values_list("box", "lacking", "together").get() == ("box-a", "No namespaces.", False)
+
+
+def test_a_desk_that_can_not_try_the_sandbox_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    def away() -> str:
+        raise OSError("no pipe")
+
+    monkeypatch.setattr(trial, "starts", away)
+    assert desk._sandbox.__wrapped__() == {"lacking": "OSError: no pipe", "together": False}
 
 
 # --- The lease ------------------------------------------------------------------------------------------------------
