@@ -9,7 +9,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from django.conf import settings
 
+from grading.clerk import TURN
+from grading.sandbox.limits import Limits
 from marlow.celery import app
 from tests.unit.deployment import (
     BOXES,
@@ -270,6 +273,21 @@ class TestTheJudges:
         assert option(health, "--destination") == f"{name}@{SERVICES[name]['hostname']}"
         assert "-B" in command
         assert all(option(SERVICES[box]["command"], "--app") == "marlow" for box in BOXES)
+
+    @pytest.mark.parametrize("name", JUDGES)
+    def test_have_an_end_to_their_memory_that_leaves_room_for_a_desk_and_a_program(self, name: str) -> None:
+        """Without it the copies of one program could take the host's: nothing else bounds them together there."""
+        service, program = SERVICES[name], Limits()
+        most = int(service["mem_limit"].removesuffix("g")) * 1024**3
+        assert service["memswap_limit"] == service["mem_limit"]
+        assert most > settings.GRADING_MEMORY * 1024**2 + program.total
+        assert service["pids_limit"] > program.lanes * (program.processes + 2)
+
+    def test_are_given_the_time_to_end_a_turn_and_the_check_in_hand(self) -> None:
+        """The rest is killed, and goes on elsewhere when its lease is over."""
+        for name in JUDGES:
+            minutes = int(SERVICES[name]["stop_grace_period"].removesuffix("m"))
+            assert minutes * 60 >= TURN + settings.GRADING_CHECK_LIMIT
 
 
 class TestTheBoxes:
