@@ -13,6 +13,7 @@ from exercises.proof.cells import ABOUT, TABLE, Outcome
 from shop.settle import FORMS
 from sweeper.checks import QUESTIONS
 from sweeper.locks import LOCKS
+from tests.unit.deployment import SERVICES
 
 ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = ROOT / "marlow/settings.py"
@@ -187,12 +188,27 @@ class TestTheSecondNode:
         assert idle + interval * count == user_timeout
         assert f"{idle} + {interval} × {count} = {user_timeout} seconds" in self.TEXT
 
-    def test_shows_a_unit_that_starts_the_box_as_compose_does(self) -> None:
-        """One command line for a box, whoever starts it; a unit writes a percent sign twice."""
-        unit = re.search(r"^ExecStart=((?:.*\\\n)*.*)$", self.TEXT, re.MULTILINE)
+    @pytest.mark.parametrize("name", ["box-b", "judge-b"])
+    def test_shows_units_that_start_what_compose_does(self, name: str) -> None:
+        """One command line for a box and one for its judge, whoever starts it; a unit writes a percent sign twice."""
+        unit = re.search(r"^ExecStart=((?:.*\\\n)*.*)$", self.unit(name), re.MULTILINE)
         assert unit is not None
         words = unit[1].replace("\\\n", " ").replace("%%", "%").split()
         compose = (ROOT / "docker-compose.yml").read_text()
-        box_b = compose[compose.index("  box-b:") :]
-        expected = re.findall(r"^      - (.+)$", box_b[: box_b.index("environment:")], re.MULTILINE)
+        service = compose[compose.index(f"  {name}:\n") :]
+        expected = re.findall(r"^      - (.+)$", service[: service.index("environment:")], re.MULTILINE)
         assert [Path(words[0]).name, *words[1:]] == [word.replace("/state", "/var/lib/marlow") for word in expected]
+
+    def test_bounds_the_judge_as_compose_does(self) -> None:
+        """Memory, no swap, processes, and how long a stop waits."""
+        said = dict(line.split("=", 1) for line in self.unit("judge-b").splitlines() if "=" in line)
+        judge = SERVICES["judge-b"]
+        assert (said["MemoryMax"], said["MemorySwapMax"]) == (judge["mem_limit"].upper(), "0")
+        assert (said["TasksMax"], said["TimeoutStopSec"]) == (
+            str(judge["pids_limit"]),
+            f"{judge['stop_grace_period']}in",
+        )
+
+    def unit(self, name: str) -> str:
+        begins = self.TEXT.index(f"# /etc/systemd/system/marlow-{name}.service")
+        return self.TEXT[begins : self.TEXT.index("```", begins)]
