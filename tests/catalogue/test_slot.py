@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from exercises.catalogue.slot.answers import LENT, Answers
+from exercises.catalogue.slot.orders import MOST
 from exercises.catalogue.slot.settle import NAME, Settle
 from exercises.handed.answers import NotAnswers, read
 from exercises.handed.checks import CouldNotDecide, Outcome, Result
@@ -172,12 +173,30 @@ def test_a_settle_that_two_boxes_wait_for_each_other_in_fails(database: Database
     assert "Postgres says: deadlock detected" in found.sentence
 
 
-def test_too_many_orders_decide_nothing(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+TOO_MANY = (
+    "Two boxes can meet in more than 3 orders in your settle: write fewer steps or fewer transactions, and let each step "
+    "name its one row."
+)
+
+
+def test_a_settle_in_too_many_orders_has_failed(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """Bounded by their number, and never by seconds: a slow machine finds what a quick one finds."""
     monkeypatch.setattr("exercises.catalogue.slot.orders.MOST", 3)
     found = result(database, "bears")
-    assert (found.outcome, found.points) == (Outcome.UNDECIDED, 0)
-    assert found.sentence.startswith("There are more than 3 orders")
+    assert (found.outcome, found.points) == (Outcome.FAILED, 0)
+    assert (found.sentence, found.evidence.text) == (TOO_MANY, TOO_MANY)
+
+
+def test_an_order_that_is_wrong_is_shown_also_where_there_are_too_many(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("exercises.catalogue.slot.orders.MOST", 5)  # of six
+    found = result(database, "bears", settle=steps((MARK, 1, "stop"), (BACK, 1, "stop")))
+    assert (found.outcome, found.evidence.wrong) == (Outcome.FAILED, (PHANTOM,))
+
+
+def test_the_statement_says_in_how_many_orders_boxes_may_meet() -> None:
+    assert f"more than {MOST} orders" in " ".join(exercise("slot").statement.split())
 
 
 def test_the_form_is_gone_when_it_was_judged(database: Database) -> None:

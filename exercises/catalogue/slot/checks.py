@@ -4,7 +4,7 @@ from exercises.catalogue.slot import alone, evening
 from exercises.catalogue.slot.answers import Answers, Happens
 from exercises.catalogue.slot.orders import Failure, first_failure
 from exercises.catalogue.slot.settle import Settle
-from exercises.handed.checks import Check, Evidence, Result, Room
+from exercises.handed.checks import Check, Evidence, Result, Room, TheirsFailed
 from exercises.scenarios import oracles
 from exercises.scenarios.boxes import Setting
 from exercises.scenarios.keep import of_replay, of_wednesday
@@ -13,7 +13,7 @@ from exercises.scenarios.wednesday import START
 from shop.words import count
 from sweeper.events import Kind
 
-VERSION, PLACE = 1, 2
+VERSION, PLACE = 2, 2
 SETTING = Setting("slot", "unguarded", "lookup")
 
 
@@ -67,9 +67,12 @@ def bears(answers: Answers, room: Room) -> Result:
     it is not right in any.
     """
     settle = Settle(answers.settle)
-    with settle.ready(room) as database:
-        failure = first_failure(database, settle)
-        wrong = "" if failure else alone.wrong(database, settle)
+    try:
+        with settle.ready(room) as database:
+            failure = first_failure(database, settle)
+            wrong = "" if failure else alone.wrong(database, settle)
+    except TheirsFailed as failed:
+        return BEARS.failed(str(failed), Evidence(str(failed)))
     if failure is not None:
         return BEARS.failed(_what_fails(failure), _evidence(failure))
     if wrong:

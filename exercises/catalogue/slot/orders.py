@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from exercises.catalogue.slot.settle import NAME, Settle
-from exercises.handed.checks import CouldNotDecide
+from exercises.handed.checks import CouldNotDecide, TheirsFailed
 from exercises.lab.database import Database
 from exercises.scenarios import oracles
 from exercises.scenarios.boxes import Setting
@@ -78,8 +78,8 @@ def _killed_at_work(played: Played) -> bool:
 
 
 def first_failure(database: Database, settle: Settle) -> Failure | None:
-    """None: every order ends well, and there are no others. The settle is `ready`. Raises CouldNotDecide, also where
-    there are too many orders.
+    """None: every order ends well, and there are no others. The settle is `ready`. Raises CouldNotDecide, and
+    TheirsFailed where there are too many orders and none of those that were tried is wrong.
     """
     for boxes, rows, bounds in WORLDS:
         corner = Corner(Setting("none", NAME, "lookup"), boxes=boxes, orders=rows)
@@ -94,13 +94,17 @@ def _explored(database: Database, corner: Corner, bounds: Bounds, settle: Settle
 
     def look() -> None:
         if tally.schedules > MOST:
-            raise CouldNotDecide(
-                f"There are more than {MOST} orders in which two boxes can meet in this settle: write fewer steps, "
-                "or fewer transactions."
+            raise TheirsFailed(
+                f"Two boxes can meet in more than {MOST} orders in your settle: write fewer steps or fewer "
+                "transactions, and let each step name its one row."
             )
 
-    while not tally.shortest and (part := frontier.take()):
-        frontier.learn(part, explore(database, corner, bounds, part, tally, look))
+    try:
+        while not tally.shortest and (part := frontier.take()):
+            frontier.learn(part, explore(database, corner, bounds, part, tally, look))
+    except TheirsFailed:
+        if tally.shortest is None:
+            raise
     return tally
 
 
