@@ -17,8 +17,8 @@ from pglast.stream import RawStream
 LONGEST = 2000  # characters of a statement
 DEEPEST = 60  # levels of its tree: how deep Python itself could go is another number wherever it is asked
 MOST_TABLES = 6  # tables named in one statement: joined without a condition they stay few rows
-KINDS = (ast.SelectStmt, ast.InsertStmt, ast.UpdateStmt, ast.DeleteStmt)
-ONE = "a step is one SELECT, INSERT, UPDATE or DELETE"
+KINDS = (ast.SelectStmt, ast.UpdateStmt)
+ONE = "a step is one SELECT or UPDATE"
 FUNCTIONS = ("abs", "bool_and", "bool_or", "count", "max", "min", "sum")
 BETWEEN = ("BETWEEN", "NOT BETWEEN", "BETWEEN SYMMETRIC", "NOT BETWEEN SYMMETRIC")
 OPERATORS = {"=", "<>", "<", ">", "<=", ">=", "+", "-", "*", "/", "%", *BETWEEN}
@@ -28,15 +28,16 @@ TYPES = {
 }
 # Whatever is no node of these is refused: what a later Postgres can do besides is not lent by being new.
 TAKEN = {
-    *("RawStmt", "SelectStmt", "InsertStmt", "UpdateStmt", "DeleteStmt", "WithClause", "CommonTableExpr"),
+    *("RawStmt", "SelectStmt", "UpdateStmt", "WithClause", "CommonTableExpr"),
     *("ResTarget", "ReturningClause", "RangeVar", "RangeSubselect", "JoinExpr", "Alias", "SortBy", "LockingClause"),
     *("ColumnRef", "A_Star", "ParamRef", "A_Const", "Integer", "Float", "String", "Boolean", "SetToDefault"),
     *("A_Expr", "BoolExpr", "NullTest", "BooleanTest", "CaseExpr", "CaseWhen", "CoalesceExpr", "MinMaxExpr"),
     *("SubLink", "RowExpr", "A_ArrayExpr", "MultiAssignRef", "TypeCast", "TypeName", "FuncCall"),
-    *("OnConflictClause", "InferClause", "IndexElem"),
 }
-# What else Postgres calls a statement, and what to say of it.
+# What else Postgres calls a statement, and what to say of it; of the first two also where they are part of another.
 OWNED = {
+    "InsertStmt": "INSERT is not taken: the rows are there, to be updated.",
+    "DeleteStmt": "DELETE is not taken: the rows stay there, to be updated.",
     "TransactionStmt": "Transactions are the exercise’s: give a step another transaction’s number instead.",
     "VariableSetStmt": f"SET and RESET are not taken, nor SET ROLE: {ONE}.",
     "VariableShowStmt": f"SHOW is not taken: {ONE}.",
@@ -138,7 +139,7 @@ def _demand_lent(tree: tuple[Any, ...], lent: Lent) -> None:
     for node in nodes:
         if demand := _DEMANDS.get(type(node)):
             demand(node)
-        if isinstance(node, ast.UpdateStmt | ast.InsertStmt | ast.DeleteStmt):
+        if isinstance(node, ast.UpdateStmt):
             _demand_writable(node, lent)
 
 
@@ -157,6 +158,8 @@ def _nodes(tree: Any) -> Iterator[Any]:
 
 
 def _refuse(what: str) -> None:
+    if what in OWNED:
+        raise NotLent(OWNED[what])
     if what == "SQLValueFunction":
         raise NotLent("The server’s own clock and names are not lent: the parameters say when it is, and for whom.")
     if what == "IntoClause":
@@ -167,14 +170,18 @@ def _refuse(what: str) -> None:
 
 
 def _demand_tables(nodes: list[Any], lent: Lent) -> None:
-    named = [node for node in nodes if isinstance(node, ast.RangeVar)]
+    tables = [node for node in nodes if isinstance(node, ast.RangeVar)]
+    # What is locked stands in FROM already, and may be called there as it likes.
+    locked = {id(name) for node in nodes if isinstance(node, ast.LockingClause) for name in node.lockedRels or ()}
+    named = [table for table in tables if id(table) not in locked]
     if len(named) > MOST_TABLES:
         raise NotLent(f"This names {len(named)} tables: {MOST_TABLES} are taken at the most.")
     parts = {node.ctename for node in nodes if isinstance(node, ast.CommonTableExpr)}
-    for table in named:
+    for table in tables:
         if table.schemaname or table.catalogname:
             before = f"{table.catalogname}." if table.catalogname else ""
             raise NotLent(f"{before}{table.schemaname}.{table.relname} is not lent: name a table without a schema.")
+    for table in named:
         if table.relname not in (*lent.reads, *parts):
             raise NotLent(f"{table.relname} is not lent: {' and '.join(lent.reads)} are.")
 
@@ -183,9 +190,6 @@ def _demand_writable(node: Any, lent: Lent) -> None:
     table = node.relation.relname
     if table not in lent.writes:
         raise NotLent(f"{table} is not yours to write: {' and '.join(lent.writes)} are.")
-    if not isinstance(node, ast.UpdateStmt):
-        verb = "inserted into" if isinstance(node, ast.InsertStmt) else "deleted from"
-        raise NotLent(f"Nothing is {verb} {table}: its rows are there, to be updated.")
     for target in node.targetList or ():
         if target.name not in lent.writes[table]:
             raise NotLent(f"{table}.{target.name} is not yours to write: {', '.join(lent.writes[table])} are.")
@@ -205,7 +209,9 @@ def _demand_operator(expression: Any) -> None:
 
 def _demand_type(named: Any) -> None:
     parts = [part.sval for part in named.names]
-    if parts[:-1] not in ([], ["pg_catalog"]) or parts[-1] not in TYPES or named.arrayBounds or named.setof:
+    if named.arrayBounds:
+        raise NotLent(f"A type with [] is an array’s, and those are not taken: {', '.join(sorted(TYPES))} are.")
+    if parts[:-1] not in ([], ["pg_catalog"]) or parts[-1] not in TYPES or named.setof:
         raise NotLent(f"The type {'.'.join(parts)} is not lent: {', '.join(sorted(TYPES))} are.")
 
 

@@ -111,8 +111,18 @@ def test_a_wrong_settle_is_shown_by_its_shortest_failing_order(
             (MARK, 3, "go on"),
             (BACK, 3, "go on"),
         ),
+        steps(
+            (
+                "select o.id from shop_order o join shop_book b on b.id = o.book_id "
+                "where o.id = :order and o.status = 'pending' for update of o",
+                1,
+                "stop",
+            ),
+            (MARK, 1, "stop"),
+            (BACK, 1, "stop"),
+        ),
     ],
-    ids=["rolled back", "for update", "skip locked"],
+    ids=["rolled back", "for update", "skip locked", "for update of an alias"],
 )
 def test_other_right_settles_are_right(database: Database, settle: list[dict[str, Any]]) -> None:
     """A copy that went back first is taken back where the settle stops; a row that is locked is somebody's."""
@@ -174,8 +184,8 @@ def test_a_settle_that_two_boxes_wait_for_each_other_in_fails(database: Database
 
 
 TOO_MANY = (
-    "Two boxes can meet in more than 3 orders in your settle: write fewer steps or fewer transactions, and let each step "
-    "name its one row."
+    "Two boxes can meet in more than 3 orders in your settle: write fewer steps or fewer transactions, and let each "
+    "step name its one row."
 )
 
 
@@ -359,6 +369,10 @@ def test_what_can_be_no_answer_is_told_by_its_field(instead: dict[str, Any], fie
         ("select '£ € 💷', :box /* '", None),
         ("select '£ € 💷', :box", "SELECT '£ € 💷', %(box)s"),
         ("select 1 from shop_order as o, shop_book b;", "SELECT 1 FROM shop_order AS o, shop_book AS b"),
+        (
+            "select 1 from shop_order o, shop_book for update of o, shop_book skip locked",
+            "SELECT 1 FROM shop_order AS o, shop_book FOR UPDATE OF o, shop_book SKIP LOCKED",
+        ),
     ],
 )
 def test_what_runs_is_what_was_read(statement: str, runs: str | None) -> None:

@@ -7,7 +7,9 @@ from exercises.handed.answers import NotAnswers, read
 from exercises.handed.exercise import exercise
 
 RIGHT = next(known.answers for known in exercise("slot").known() if known.name == "right")
-ONE = "a step is one SELECT, INSERT, UPDATE or DELETE."
+ONE = "a step is one SELECT or UPDATE."
+INSERT = "INSERT is not taken: the rows are there, to be updated."
+DELETE = "DELETE is not taken: the rows stay there, to be updated."
 FUNCTIONS = "abs, bool_and, bool_or, count, max, min, sum are."
 TYPES = (
     "bigint, bool, boolean, int, int2, int4, int8, integer, interval, numeric, smallint, text, timestamptz, uuid, "
@@ -90,27 +92,44 @@ AT_THE_FORM = {
         "select (with pg_roles as (select 1) select 1) from pg_roles",
         "pg_roles is no name for a part of a statement: take one without pg_ before it.",
     ),
+    "an array": (
+        "select 1::int[]",
+        f"A type with [] is an array’s, and those are not taken: {TYPES}",
+    ),
     "catalogue by a cast": ("select 'pg_authid'::regclass", f"The type regclass is not lent: {TYPES}"),
     "what the oracle counts": (
-        "delete from shop_settlement",
+        "select count(*) from shop_settlement",
         "shop_settlement is not lent: shop_order and shop_book are.",
     ),
+    "less for the oracle to count": ("delete from shop_settlement", DELETE),
     "the shelf": (
         "insert into shop_stockmovement (book_id, kind, copies, at) values (:book, 'received', 1, :now)",
+        INSERT,
+    ),
+    "the shelf behind an alias": (
+        "select 1 from shop_stockmovement o for update of o",
         "shop_stockmovement is not lent: shop_order and shop_book are.",
+    ),
+    "a schema where rows are locked": (
+        "select 1 from shop_order for update of pg_catalog.pg_authid",
+        "pg_catalog.pg_authid is not lent: name a table without a schema.",
     ),
     "the shelf in a part": (
         "with more as (update shop_stockmovement set copies = copies + 1 returning 1) select * from more",
         "shop_stockmovement is not lent: shop_order and shop_book are.",
     ),
     "money": ("select * from shop_refund", "shop_refund is not lent: shop_order and shop_book are."),
-    "a row of its own": (
-        "insert into shop_book (title) values ('mine')",
-        "Nothing is inserted into shop_book: its rows are there, to be updated.",
+    "a row of its own": ("insert into shop_book (title) values ('mine')", INSERT),
+    "a row of its own in a part": (
+        "with mine as (insert into shop_book (title) values ('mine') on conflict do nothing returning id) "
+        "select id from mine",
+        INSERT,
     ),
-    "rows away": (
-        "delete from shop_order where id = :order",
-        "Nothing is deleted from shop_order: its rows are there, to be updated.",
+    "rows away": ("delete from shop_order where id = :order", DELETE),
+    "rows away in a part": ("with gone as (delete from shop_order returning id) select id from gone", DELETE),
+    "either": (
+        "merge into shop_book b using shop_order o on b.id = o.book_id when matched then delete",
+        f"Merge is not taken: {ONE}",
     ),
     "another column": (
         "update shop_order set amount_minor = 0 where id = :order",
