@@ -1,18 +1,24 @@
 """The lock is played in every order of two boxes: in calm weather, with a pause anywhere, with a crash anywhere."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from exercises.catalogue.own_lock import claims
 from exercises.catalogue.own_lock.answers import Answers
 from exercises.catalogue.own_lock.claims import CALM, CRASH, JUST_BEFORE, KILLED, LONE, PAUSE, STILL
 from exercises.catalogue.own_lock.conduct import Conduct
+from exercises.catalogue.own_lock.elsewhere import drawn
 from exercises.catalogue.own_lock.orders import Failure, Wrong, first_failure
-from exercises.catalogue.own_lock.playing import World, known
-from exercises.handed.checks import Check, Evidence, Result, Room, TheirsFailed
-from exercises.scenarios.corner import START
+from exercises.catalogue.own_lock.playing import Terms, World, known
+from exercises.handed.checks import Check, Evidence, Result, Room, Shown, TheirsFailed
 from exercises.scenarios.keep import of_replay
 
-VERSION, PLACE = 3, 3
+VERSION, PLACE = 4, 3
+
+ONLY_THERE = (
+    "With the name, the lease and the time of the statement nothing of this kind happens: look for what the program "
+    "knows of them that it was not told, a key, a number of milliseconds or a moment that is written down in it."
+)
 
 
 def excludes(answers: Answers, room: Room) -> Result:
@@ -39,6 +45,13 @@ def dead(answers: Answers, room: Room) -> Result:
 def honest(answers: Answers, room: Room) -> Result:
     """What is left, seen in a run of this very lock."""
     return _decided(HONEST, answers, room, lambda conduct: _claimed(answers.cannot_prevent, conduct))
+
+
+def elsewhere(answers: Answers, room: Room) -> Result:
+    """Under other names and figures nothing goes wrong that does not under those of the statement. What goes wrong
+    there is the other checks' to charge.
+    """
+    return _decided(ELSEWHERE, answers, room, _elsewhere)
 
 
 def _decided(check: Check, answers: Answers, room: Room, decide: Callable[[Conduct], Result]) -> Result:
@@ -82,6 +95,19 @@ def _claimed(claim: str, conduct: Conduct) -> Result:
     return HONEST.failed(told, _evidence(shown, told))
 
 
+def _elsewhere(conduct: Conduct) -> Result:
+    """Raises TheirsFailed, CouldNotDecide."""
+    other = Conduct(conduct.program, f"{conduct.salt} elsewhere")
+    for worlds, besides, wrong in claims.SOUGHT:
+        for terms in drawn(conduct.salt):
+            failure = first_failure([replace(world, terms=terms) for world in (*worlds, *besides)], wrong, other)
+            if failure and not first_failure(worlds, wrong, conduct):
+                told = f"{_by(terms)}: {_what_fails(failure)} {ONLY_THERE}"
+                return ELSEWHERE.failed(told, _evidence(failure, told))
+    well = "With other names, other leases and at another time it does what it does with those of the statement."
+    return ELSEWHERE.passed(well, Evidence(well))
+
+
 # --- In words -----------------------------------------------------------------------------------------------------
 
 
@@ -90,6 +116,10 @@ def _what_fails(failure: Failure) -> str:
     if failure.failed:
         return failure.wrong[0]
     return f"{_weather(failure)}: {'; '.join(failure.wrong)}."
+
+
+def _by(terms: Terms) -> str:
+    return f"Asked for {terms.name!r} with a lease of {terms.lease:g} s, from {terms.start:%d %B %Y, %H:%M} on"
 
 
 def _weather(failure: Failure) -> str:
@@ -105,7 +135,7 @@ def _evidence(failure: Failure, told: str = "") -> Evidence:
     """Each step with the virtual seconds since the first message."""
     kept = of_replay(failure.schedule, failure.went.played)
     lines = [
-        f"{(step.at - START).total_seconds():7.3f}  {step.option.who}  {step.option.step.label}"
+        f"{(step.at - failure.world.terms.start).total_seconds():7.3f}  {step.option.who}  {step.option.step.label}"
         for step in failure.went.played.taken
     ]
     text = "\n".join([told or _what_fails(failure), *lines, failure.schedule])
@@ -116,4 +146,5 @@ EXCLUDES = Check("excludes", "One holder at a time", 3, excludes)
 OWN = Check("own", "It lays hands on nobody else’s key", 3, own)
 DEAD = Check("dead", "A dead holder does not stop the shop", 2, dead)
 HONEST = Check("honest", "What it can’t prevent", 2, honest)
-CHECKS = [EXCLUDES, OWN, DEAD, HONEST]
+ELSEWHERE = Check("elsewhere", "What it does, it does under other names and figures", 2, elsewhere, Shown.HIDDEN)
+CHECKS = [EXCLUDES, OWN, DEAD, HONEST, ELSEWHERE]

@@ -37,7 +37,7 @@ class YourLock(Lock):
             raise TheirsFailed(self.watch.failed[-1])
         if not yes:
             return Refusal()
-        self.watch.holds(self.run, self.ports.clock.now(), until)
+        self.watch.holds(self.run, name, self.ports.clock.now(), until)
         return YourLease(self, name)
 
     def ask(self, method: str, arguments: list[Json], asking: Asking) -> Json:

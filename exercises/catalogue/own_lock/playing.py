@@ -4,7 +4,7 @@ matter of rows, and a sweep that finds none leaves more orders to try.
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, cast
 
@@ -27,32 +27,68 @@ from shop.settle import Form, complete_guarded, refund_guarded, release_guarded
 from sweeper import verdict
 from sweeper.journal import Memory, Run
 from sweeper.locks.base import Lock
+from sweeper.sweep import Rules
 
-TTL = 120.0  # virtual seconds
 LISTS = Step("lists: nothing is pending", frees=False)
 NO_ROWS = {"phantom": 0, "lost": 0, "double_settles": 0}
 
 
 @dataclass(frozen=True)
+class Terms:
+    """Under which a lock is asked: by its name, for a lease of virtual seconds, from the first message on. These are
+    those of the statement.
+    """
+
+    name: str = "sweeper"
+    lease: float = 120.0
+    start: datetime = START
+
+
+@dataclass(frozen=True)
 class World:
-    """`messages`: of each box; `every`: virtual seconds between two of them, a millisecond more in truth. `strikes`:
-    what may happen to box A, once, anywhere.
+    """`messages`: of each box, which come a lease and a millisecond apart, and `early` by virtual seconds. `strikes`:
+    what may happen to box A, once, anywhere. `apart`: each box asks for a lock of a name of its own.
     """
 
     messages: tuple[int, ...] = (1, 2)
-    every: float = TTL
+    early: float = 0.0
     strikes: tuple[Kind, ...] = ()
+    apart: bool = False
+    terms: Terms = Terms()
+
+    @property
+    def every(self) -> float:
+        return self.terms.lease - self.early
 
     @property
     def corner(self) -> Corner:
         """As the laboratory's menu of faults knows it. Only while `known`."""
-        return Corner(Setting(NAME, NAME, ttl=TTL, every=self.every), len(self.messages), 1, max(self.messages))
+        return Corner(self.setting(self.terms.name), len(self.messages), 1, max(self.messages))
+
+    def setting(self, job: str) -> Setting:
+        """Of a box whose lock has the name of this job. Only while `known`."""
+        return _Setting(NAME, NAME, ttl=self.terms.lease, every=self.every, job=job)
+
+    def job(self, box: str) -> str:
+        return f"{self.terms.name}-{box}" if self.apart else self.terms.name
+
+
+@dataclass(frozen=True)
+class _Setting(Setting):
+    """`job`: by its name the lock is asked for."""
+
+    job: str = ""
+
+    @property
+    def rules(self) -> Rules:
+        return replace(super().rules, job=self.job)
 
 
 @dataclass(frozen=True)
 class Went:
     """One order, and what was seen of it."""
 
+    world: World
     played: Played
     watch: Watch
 
@@ -114,14 +150,14 @@ def _none() -> list[Order]:
 def play(world: World, conduct: Conduct, policy: Policy, faults: Sequence[Fault]) -> Went:
     """Raises CouldNotDecide, and what the policy raises."""
     corner = world.corner
-    scheduler, watch = Scheduler(policy, START), Watch()
+    scheduler, watch = Scheduler(policy, world.terms.start), Watch()
     servers, journal = _Servers(scheduler), Placed(scheduler)
     boxes: dict[str, Box] = {}
     for name in corner.names:
-        boxes[name] = _YourBox(name, servers, corner.setting, journal, _Lends(conduct, watch))
+        boxes[name] = _YourBox(name, servers, world.setting(world.job(name)), journal, _Lends(conduct, watch))
     for message in range(max(world.messages)):
         for box in [box for box, messages in zip(boxes.values(), world.messages, strict=True) if message < messages]:
-            box.cron(START + message * (timedelta(seconds=world.every) + JUST_AFTER))
+            box.cron(world.terms.start + message * (timedelta(seconds=world.every) + JUST_AFTER))
     strikes = Strikes(scheduler, cast("Database", _NoSessions()), boxes, servers, faults)
     strikes.lie_in_wait()
     try:
@@ -136,4 +172,4 @@ def play(world: World, conduct: Conduct, policy: Policy, faults: Sequence[Fault]
     played = Played(
         scheduler.taken, told, tuple(watch.wrong), errors, strikes.met, journal.places, journal.events, strikes.deaths
     )
-    return Went(played, watch)
+    return Went(world, played, watch)
