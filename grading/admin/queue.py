@@ -3,7 +3,7 @@
 Who may look at judgings sees the numbers; the work itself is seen by who teaches its class, and nobody else.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -98,7 +98,8 @@ def _does(now: datetime) -> dict[str, dict[str, Any]]:
         "parked": Count("pk", filter=lately & Q(state=State.PARKED)),
         "last": Max("ended_at"),
     }
-    return {row.pop("box"): row for row in rows.order_by().values("box").annotate(**counts)}
+    found: Iterable[dict[str, Any]] = map(dict, rows.order_by().values("box").annotate(**counts))
+    return {row.pop("box"): row for row in found}
 
 
 def _waiting(mine: QuerySet[Judging]) -> list[Line]:
