@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from exercises.lab.database import Database
 
 Json = Any  # what JSON can say
+ANSWERS = "answers.json"  # what was handed in, as a file: its exercise, and its answers
 
 
 class Outcome(StrEnum):
@@ -30,8 +31,8 @@ class Shown(StrEnum):
 @dataclass(frozen=True)
 class Evidence:
     """The run that decided. `text` is the same for the same answer on any machine: no times, no ids, no counts that
-    depend on how fast it was. `again` plays the run again, behind `manage.py`. `verdict` and `steps` are as a LabRun
-    keeps them, and are drawn by the same pictures.
+    depend on how fast it was. `again` plays the run again, behind `manage.py`; where none is said, a check
+    has one of its own. `verdict` and `steps` are as a LabRun keeps them, and are drawn by the same pictures.
     """
 
     text: str
@@ -117,11 +118,19 @@ class Check:
     decide: Callable[[Any, Room], Result]
     shown: Shown = Shown.ALWAYS
 
+    @property
+    def again(self) -> str:
+        """Decides the same answers again, by this check alone, and prints the evidence."""
+        return f"judge {ANSWERS} --check {self.name}"
+
     def passed(self, sentence: str, evidence: Evidence) -> Result:
-        return Result(Outcome.PASSED, sentence, self.points, evidence)
+        return Result(Outcome.PASSED, sentence, self.points, self._with_again(evidence))
 
     def failed(self, sentence: str, evidence: Evidence, points: int = 0) -> Result:
-        return Result(Outcome.FAILED, sentence, points, evidence)
+        return Result(Outcome.FAILED, sentence, points, self._with_again(evidence))
+
+    def _with_again(self, evidence: Evidence) -> Evidence:
+        return evidence if evidence.again else replace(evidence, again=self.again)
 
 
 def undecided(why: str) -> Result:

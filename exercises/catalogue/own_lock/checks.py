@@ -139,7 +139,9 @@ def _evidence(failure: Failure, told: str = "") -> Evidence:
         for step in failure.went.played.taken
     ]
     text = "\n".join([told or _what_fails(failure), *lines, failure.schedule])
-    return Evidence(text, "", failure.schedule, failure.wrong, verdict=kept["verdict"], steps=kept["steps"])
+    return Evidence(
+        text, schedule=failure.schedule, wrong=failure.wrong, verdict=kept["verdict"], steps=kept["steps"]
+    )
 
 
 EXCLUDES = Check("excludes", "One holder at a time", 3, excludes)

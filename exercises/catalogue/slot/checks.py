@@ -134,7 +134,7 @@ def _evidence(failure: Failure) -> Evidence:
     lines = [f"{step['who']}  {step['step']}" for step in kept["steps"]]
     text = "\n".join([_what_fails(failure), *lines, failure.schedule])
     wrong = failure.played.wrong
-    return Evidence(text, "", failure.schedule, wrong, verdict=kept["verdict"], steps=kept["steps"])
+    return Evidence(text, schedule=failure.schedule, wrong=wrong, verdict=kept["verdict"], steps=kept["steps"])
 
 
 SOLVED = Check("solved", "What the finer key solves", 2, solved)

@@ -5,9 +5,10 @@ Exit status: 0, every check that was tried passed; 1, one did not (with `--known
 """
 
 import json
+import shlex
 import sys
 from argparse import ArgumentParser
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 from exercises.handed.answers import NotAnswers, read
-from exercises.handed.checks import Check, Outcome, Result, Shown
+from exercises.handed.checks import ANSWERS, Check, Outcome, Result, Shown
 from exercises.handed.exercise import Exercise, Known, NoExercise, catalogue, exercise, unreadable
 from exercises.handed.paper import NotAPaper, answers_in
 from exercises.lab.database import Database
@@ -50,6 +51,10 @@ class Compared:
         return self.expected == self.given
 
 
+class NoCheck(LookupError):
+    """The exercise has none of this name. Says which it has."""
+
+
 class Command(BaseCommand):
     help = (
         "Judge an answer here: the checks a student may see. "
@@ -59,6 +64,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("file", nargs="?", type=Path, help="TOML or JSON: its exercise, and its answers")
+        parser.add_argument("--check", metavar="NAME", help="of a file: this one alone, with its evidence in full")
         parser.add_argument("--known", nargs="*", metavar="EXERCISE", help="the known answers, of these or of all")
         parser.add_argument("--list", action="store_true", help="the exercises that there are")
         parser.add_argument("--json", action="store_true", help="the result on the last line of stdout")
@@ -67,12 +73,14 @@ class Command(BaseCommand):
         if [options["file"] is not None, options["known"] is not None, options["list"]].count(True) != 1:
             said = "Name a file with an answer, or say --known or --list: one of the three."
             raise CommandError(said, returncode=NOT_JUDGED)
+        if options["check"] and options["file"] is None:
+            raise CommandError("--check is of a file: name one with an answer.", returncode=NOT_JUDGED)
         console = Console(stderr=options["json"])
         if not console.is_terminal:
             console = Console(stderr=options["json"], width=WIDE)
         try:
             if options["file"] is not None:
-                result, status = _judged(options["file"], console)
+                result, status = _judged(options["file"], options["check"], console)
             elif options["list"]:
                 result, status = _listed(console)
             else:
@@ -81,7 +89,7 @@ class Command(BaseCommand):
             lines = (f"  {field}: {sentence}" for field, sentence in wrong.problems.items())
             said = "\n".join(["This is no answer to that exercise.", *lines])
             raise CommandError(said, returncode=NOT_JUDGED) from wrong
-        except (NoExercise, NotAPaper, ServerError, NotAStage) as error:
+        except (NoExercise, NoCheck, NotAPaper, ServerError, NotAStage) as error:
             raise CommandError(str(error), returncode=NOT_JUDGED) from error
         if options["json"]:
             self.stdout.write(json.dumps(result))
@@ -106,25 +114,41 @@ def _left_out(console: Console) -> int:
     return NOT_JUDGED if said else 0
 
 
-def _judged(file: Path, console: Console) -> tuple[Any, int]:
-    """What a student sees of it."""
+def _judged(file: Path, name: str | None, console: Console) -> tuple[Any, int]:
+    """What a student sees of it; by its name one check alone, also a hidden one, and all of its evidence."""
     found, answers = answers_in(file)
     public = [check for check in found.checks if check.shown is not Shown.HIDDEN]
+    chosen = [_named(found, name, public)] if name else public
     results = []
     with _room(console) as room:
-        for check, result in judge(found, answers, room, public):
-            _show(check, result, console)
+        for check, result in judge(found, answers, room, chosen):
+            _show(check, result, file, console, whole=bool(name))
             results.append({"check": check.name, **_as_json(result)})
-    if hidden := len(found.checks) - len(public):
+    if not name and (hidden := len(found.checks) - len(public)):
         console.print(f"Checks that are hidden until the release, and are not tried here: {hidden}.")
     return results, int(any(result["outcome"] != Outcome.PASSED for result in results))
 
 
-def _show(check: Check, result: Result, console: Console) -> None:
+def _named(found: Exercise, name: str, public: Sequence[Check]) -> Check:
+    """Raises NoCheck, which names none that is hidden."""
+    for check in found.checks:
+        if check.name == name:
+            return check
+    there = ", ".join(check.name for check in public)
+    raise NoCheck(f"{found.slug} has no check {name!r}: take one of {there}.")
+
+
+def _show(check: Check, result: Result, file: Path, console: Console, whole: bool) -> None:
+    """And how to play the run again, with this very file. `whole`: its evidence to the letter."""
+    evidence = result.evidence
     console.print(Text.assemble((f"{result.outcome.value}", TONES[result.outcome]), f"  {check.title}"))
-    console.print(f"  {result.sentence}", markup=False, highlight=False)
-    if result.evidence.again:
-        console.print(f"  again: manage.py {result.evidence.again}", markup=False, highlight=False, soft_wrap=True)
+    if not (whole and result.sentence in evidence.text):
+        console.print(f"  {result.sentence}", markup=False, highlight=False)
+    if whole:
+        console.print(evidence.text, markup=False, highlight=False, soft_wrap=True)
+    if evidence.again and not (whole and evidence.again == check.again):
+        again = evidence.again.replace(f"judge {ANSWERS} ", f"judge {shlex.quote(str(file))} ", 1)
+        console.print(f"  again: manage.py {again}", markup=False, highlight=False, soft_wrap=True)
 
 
 def _as_json(result: Result) -> dict[str, Any]:
