@@ -17,7 +17,7 @@ from exercises.handed.checks import Shown
 from exercises.handed.exercise import there
 from grading import queue
 from grading.deadline import closes_for
-from grading.grade import counted, given, items_of, points_of, results_of
+from grading.grade import OPEN, WORK, counted, given, items_of, points_of, results_of
 from grading.models import (
     Assignment,
     Attempt,
@@ -52,7 +52,7 @@ class NotYours(PermissionDenied):
 @dataclass(frozen=True)
 class SeenCheck:
     """As this viewer sees it; None is withheld, and `withheld` says until when. `points` are a person's where there
-    are some, with their `reason`; `disagrees`: the machine says otherwise since.
+    are some, with their `reason`, nobody's where the machine decided nothing; `disagrees`: it says otherwise since.
     """
 
     name: str
@@ -131,6 +131,23 @@ def threads(viewer: Any) -> QuerySet[Thread]:
     return _work(
         Thread.objects.select_related("attempt__submission__assignment__of"), viewer, "attempt__submission__"
     )
+
+
+def awaits(viewer: Any) -> list[Attempt]:
+    """Attempts of the classes that they teach on which somebody waits for them, the longest wait first: a second look
+    is open, or the judge is done with it and a check has nobody's points.
+    """
+    rows = Attempt.objects.filter(submission__assignment__of__in=taught(viewer)).order_by("received_at", "pk")
+    asked = rows.filter(threads__closed_at=None, threads__isnull=False)
+    left = Q(judgings__results__outcome__in=OPEN) | Q(judgings__state=State.PARKED)
+    undecided = rows.filter(left, judgings__counts=True, judgings__state__in=[State.DONE, State.PARKED])
+    found = rows.filter(Q(pk__in=asked) | Q(pk__in=undecided)).select_related("submission__assignment__of")
+    wait = set(asked.values_list("pk", flat=True))
+    return [
+        one
+        for one in found.select_related("submission__student").prefetch_related(*WORK)
+        if one.pk in wait or not points_of(one).complete
+    ]
 
 
 def teaches(viewer: Any, of: Class) -> bool:
@@ -220,8 +237,8 @@ def _check(result: CheckResult, item: ReviewItem | None, light: Light) -> SeenCh
         result.of,
         outcome=result.outcome,
         sentence=None if hidden else result.sentence,
-        points=given(result, item) if light.grades else None,
-        machine=result.points if light.grades else None,
+        points=given(result, item) if light.grades and (item or result.outcome not in OPEN) else None,
+        machine=result.points if light.grades and result.outcome not in OPEN else None,
         reason=item.reason if light.grades and item else None,
         disagrees=item.disagrees if light.teaching and item else False,
         evidence=None if hidden else result.evidence,

@@ -13,7 +13,7 @@ from exercises.admin.locks import LOCKS_PAGE, latest, tally
 from exercises.models import Performance
 from exercises.words import harmless, in_words
 from grading.admin.exercises import EXERCISES, given_to
-from grading.sight import threads
+from grading.sight import awaits
 from marlow.clock import real_now
 from shop.admin.shelf import SHELF
 from shop.models import Order
@@ -80,10 +80,12 @@ def _exercises(request: HttpRequest) -> Card:
         return Card("Exercises", "All handed in", "See what the checks say, and try again.", address, "good")
     if not given:
         return Card("Exercises", "None yet", "No class of yours has exercises.", address)
-    waits = threads(request.user).filter(closed_at=None).count()
     text = f"{count(sum(one.made for one in given), 'attempt')} handed in by your classes."
-    figure = f"{count(waits, 'second look')} open" if waits else "Nobody waits"
-    return Card("Exercises", figure, text, address, "warn" if waits else "good")
+    if not (waits := awaits(request.user)):
+        return Card("Exercises", "Nobody waits", text, address, "good")
+    address = reverse("admin:grading_attempt", args=[waits[0].pk])
+    text = f"A second look, or a check without points. The longest: {waits[0]}."
+    return Card("Exercises", f"{count(len(waits), 'attempt')} to look at", text, address, "warn")
 
 
 def _shelf() -> Card:

@@ -1,5 +1,6 @@
 """What is given to a person's classes: the list, and one assignment with statement, form and what came of it."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -16,9 +17,9 @@ from exercises.handed.answers import NotAnswers
 from exercises.handed.exercise import there
 from grading import forms, sight
 from grading.admin.words import in_zone, state_of, title_of
-from grading.grade import WORK, points_of
+from grading.grade import MADE, WORK, Points, counting, grade_of, points_of
 from grading.handin import NoReceipt, Refused, Standing, hand_in, receipt, standing
-from grading.models import Assignment, Attempt, Enrolment
+from grading.models import Assignment, Attempt, Enrolment, Submission
 from grading.statement import as_html
 from marlow.clock import real_now
 from shop.admin.page import Page, asked, render
@@ -42,7 +43,7 @@ class Given:
     state: str = ""
     tone: str = ""
     last: Attempt | None = None
-    points: str = ""
+    grade: str = ""
     made: int = 0
 
 
@@ -83,7 +84,7 @@ def _given(viewer: Any, assignment: Assignment, now: datetime) -> Given:
         state,
         tone,
         last,
-        _points(last) if last and sight.sees_grades(viewer, assignment) else "",
+        _grade(_work([last.submission_id])[0]) if last and sight.sees_grades(viewer, assignment) else "",
         stands.made,
     )
 
@@ -101,7 +102,20 @@ def _own(viewer: Any, assignment: Assignment) -> Any:
 
 def _points(attempt: Attempt) -> str:
     """For who sees grades."""
-    points = points_of(attempt)
+    return _told(points_of(attempt))
+
+
+def _grade(submission: Submission) -> str:
+    """Likewise: of the attempt that counts."""
+    return _told(grade_of(submission))
+
+
+def _work(numbers: Iterable[int]) -> list[Submission]:
+    rows = Submission.objects.filter(pk__in=numbers).select_related("assignment")
+    return list(rows.prefetch_related(*MADE))
+
+
+def _told(points: Points) -> str:
     return f"{points.total} of {points.of}" if points.of else ""
 
 
@@ -209,10 +223,24 @@ def _page(
         closes=in_zone(stands.closes, stands.zone) if stands else "",
         opens=in_zone(given.opens_at, given.of.zone) if now < given.opens_at else "",
         teaching=teaching,
-        attempts=[_line(one, graded) for one in made[:AT_MOST]],
+        **_made(viewer, made, graded),
     )
     page.status_code = status
     return page
+
+
+def _made(viewer: Any, made: Any, graded: bool) -> dict[str, Any]:
+    """The attempts, which of them count, and of a student the grade; on which a second look was asked for."""
+    shown = list(made[:AT_MOST])
+    looks = sight.threads(viewer).filter(attempt__in=[one.pk for one in shown]).values_list("attempt", "closed_at")
+    asked = {pk: any(closed is None for other, closed in looks if other == pk) for pk, _ in looks}
+    work = _work({one.submission_id for one in shown}) if graded else []
+    counts = {one.pk for submission in work if (one := counting(submission)) is not None}
+    mine = [one for one in work if one.student_id == viewer.pk]
+    return {
+        "attempts": [{**_line(one, graded), "counts": one.pk in counts, "asked": asked.get(one.pk)} for one in shown],
+        "grade": _grade(mine[0]) if mine else "",
+    }
 
 
 def _line(attempt: Attempt, graded: bool) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import re
 import uuid
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 from unittest.mock import Mock
@@ -15,13 +16,14 @@ from exercises.handed.answers import NotAnswers
 from exercises.handed.checks import Shown
 from exercises.handed.exercise import catalogue, exercise
 from grading import queue, review, threads
+from grading.grade import results_of
 from grading.handin import Refused, hand_in
 from grading.models import Assignment, Attempt, GradeChange, Judging, Thread
 from marlow import classroom
 from marlow.clock import real_now
 from tests.admin.conftest import text, words
 from tests.admin.desk import client_of, handed_in, hands_in, sent, to
-from tests.grading.school import DAY, FAILED, MINUTE, RIGHT, WELL, Said, School, both, break_off, person
+from tests.grading.school import DAY, FAILED, INSTRUCTOR, MINUTE, RIGHT, WELL, Said, School, both, break_off, person
 
 pytestmark = pytest.mark.django_db
 
@@ -53,8 +55,18 @@ def test_the_first_page_says_what_is_to_be_handed_in_and_who_waits_for_an_answer
     attempt = school.judged(now=now)
     assert "All handed in" in words(text(student, first))
     assert "Nobody waits 1 attempt handed in by your classes." in words(text(teacher, first))
-    threads.open_thread(attempt, "refused", "Why?", by=school.student, now=now)
-    assert "1 second look open" in words(text(teacher, first))
+    asked = threads.open_thread(attempt, "refused", "Why?", by=school.student, now=now)
+    parked = school.hand_in(now + MINUTE, school.enrolled("neighbour"))
+    break_off(parked, now + MINUTE)
+    page = text(teacher, first)
+    assert "2 attempts to look at" in words(page)
+    assert f'href="{to("attempt", attempt.pk)}"' in page
+    threads.close(asked, by=school.teacher, now=now)
+    page = text(teacher, first)
+    assert ("1 attempt to look at" in words(page), f'href="{to("attempt", parked.pk)}"' in page) == (True, True)
+    for check in results_of(Attempt.objects.get(pk=parked.pk)):
+        review.override(parked, check.name, 0, "Seen.", by=school.teacher, now=now)
+    assert "Nobody waits" in words(text(teacher, first))
     assert "No class of yours has exercises." in words(text(client_of(person("newcomer")), first))
 
 
@@ -328,6 +340,57 @@ def test_the_times_of_an_attempt_are_in_the_class_s_zone_and_name_it():
     assert "Received Wed 11 Mar 2026, 01:00 (Pacific/Auckland)" in page
     assert "student-Wednesday , Thu 12 Mar 2026, 01:00 (Pacific/Auckland) Why?" in page
     assert "half right teacher-Wednesday Thu 12 Mar 2026, 01:01:00 (Pacific/Auckland)" in page
+
+
+def test_a_check_that_nobody_decided_is_no_zero(school, now):
+    says = {**WELL, "refused": Said(INSTRUCTOR, 0, 2)}
+    page = to("attempt", school.judged(says, now=now).pk)
+    client = client_of(school.teacher)
+    told = text(client, page)
+    assert re.search(r'id="check-refused".*?<span class="points">2 points</span>.*?What was seen', told, re.DOTALL)
+    assert re.search(r'id="check-boxes".*?<b>3</b> of 3.*?The run that decided it', told, re.DOTALL)
+    client.post(page, {"do": "override", "check": "refused", "points": "0", "reason": "No."})
+    assert re.search(r'id="check-refused".*?<b>0</b> of 2', text(client, page), re.DOTALL)
+
+
+def test_the_attempt_that_counts_is_marked_for_who_sees_grades(school, now):
+    best = school.judged(now=now - 2 * MINUTE)
+    school.judged({name: replace(said, outcome=FAILED, points=0) for name, said in WELL.items()}, now - MINUTE)
+    student, page = client_of(school.student), to("assignment", school.assignment.pk)
+    neighbour = client_of(school.enrolled("neighbour"))
+    before = words(text(student, page)) + words(text(student, to("exercises")))
+    assert ("counts </td>" in text(student, page), "our grade" in before) == (False, False)
+    marked = r'attempts/(\d+)/(?:(?!</tr>).)*?<span class="quiet">counts</span>'
+    assert re.findall(marked, text(client_of(school.teacher), page), re.DOTALL) == [str(best.pk)]
+    review.release(school.assignment, by=school.teacher, now=now)
+    assert re.findall(marked, text(student, page), re.DOTALL) == [str(best.pk)]
+    assert "6 of 8 points are your grade" in words(text(student, page))
+    assert "Your grade 6 of 8 points" in words(text(student, to("exercises")))
+    assert "our grade" not in words(text(neighbour, page))
+
+
+def test_where_a_second_look_was_asked_for_is_marked_in_the_list(school, now):
+    attempt = school.judged(now=now)
+    page, viewers = to("assignment", school.assignment.pk), [client_of(school.student), client_of(school.teacher)]
+    assert all("second look" not in text(one, page) for one in viewers)
+    thread = threads.open_thread(attempt, "refused", "Why?", by=school.student, now=now)
+    assert all("second look open" in text(one, page) for one in viewers)
+    threads.answer(thread, "So.", by=school.teacher, now=now)
+    assert all("second look answered" in text(one, page) for one in viewers)
+
+
+def test_the_first_page_leads_to_every_page_that_may_be_opened(school):
+    links = {
+        name: f'<li><a href="{reverse(f"admin:{name}")}">'
+        for name in ("grading_gradebook", "grading_queue", "grading_releases", "grading_tokens")
+    }
+
+    def led(client: Client) -> set[str]:
+        page = text(client, reverse("admin:index"))
+        return {name for name, link in links.items() if link in page}
+
+    assert led(client_of(school.teacher)) == set(links)
+    assert led(client_of(school.student)) == {"grading_tokens"}
 
 
 def test_what_is_asked_is_not_read_before_it_opens(now):
