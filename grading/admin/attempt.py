@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils.http import urlencode
@@ -57,6 +57,15 @@ def attempt_view(request: HttpRequest, attempt: int) -> HttpResponse:
     check = request.POST.get("check", "")
     anchor = f"#check-{check}" if sight.seen(request.user, found, real_now()).check(check) else ""
     return redirect(reverse("admin:grading_attempt", args=[found.pk]) + anchor)
+
+
+def answers_view(request: HttpRequest, attempt: int) -> HttpResponse:
+    """For `manage.py judge`, which decides the same again. 404 for what the viewer may not see."""
+    found = get_object_or_404(sight.attempts(request.user), pk=attempt)
+    said = {"exercise": found.submission.assignment.exercise, "answers": found.answers}
+    answer = JsonResponse(said, json_dumps_params={"indent": 2, "ensure_ascii": False})
+    answer["Content-Disposition"] = 'attachment; filename="answers.json"'
+    return answer
 
 
 def _page(request: HttpRequest, attempt: Attempt, slip: Slip | None = None) -> HttpResponse:
@@ -158,4 +167,11 @@ ATTEMPT = Page(
     attempt_view,
     ("GET", "HEAD", "POST"),
 )
-PAGES = [ATTEMPT]
+ANSWERS = Page(
+    "grading/attempts/<int:attempt>/answers.json",
+    "grading_answers",
+    "What was handed in, as a file that `judge` takes",
+    ("grading.view_attempt",),
+    answers_view,
+)
+PAGES = [ATTEMPT, ANSWERS]

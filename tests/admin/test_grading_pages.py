@@ -15,6 +15,7 @@ from django.urls import reverse
 from exercises.handed.answers import NotAnswers
 from exercises.handed.checks import Shown
 from exercises.handed.exercise import catalogue, exercise
+from exercises.handed.paper import on_paper
 from grading import queue, review, threads
 from grading.grade import results_of
 from grading.handin import Refused, hand_in
@@ -391,6 +392,19 @@ def test_the_first_page_leads_to_every_page_that_may_be_opened(school):
 
     assert led(client_of(school.teacher)) == set(links)
     assert led(client_of(school.student)) == {"grading_tokens"}
+
+
+def test_what_was_handed_in_can_be_judged_again_at_home(school, now, tmp_path):
+    attempt = school.judged(now=now)
+    page = text(client_of(school.teacher), to("attempt", attempt.pk))
+    assert f'href="{to("answers", attempt.pk)}"' in page
+    file = tmp_path / "answers.json"
+    for viewer in (school.student, school.teacher):
+        file.write_bytes(client_of(viewer).get(to("answers", attempt.pk)).content)
+        found, given = on_paper(file)
+        assert (found.slug, given) == ("advisory", RIGHT)
+    for stranger in (school.enrolled("neighbour"), School("Thursday").teacher):
+        assert client_of(stranger).get(to("answers", attempt.pk)).status_code == 404
 
 
 def test_what_is_asked_is_not_read_before_it_opens(now):

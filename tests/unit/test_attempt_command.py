@@ -2,6 +2,8 @@
 
 import io
 import json
+import os
+import subprocess
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from grading import queue, review
 from grading.models import Attempt, Enrolment
 from marlow.clock import real_now
 from marlow.management.commands import attempt as command
+from marlow.tree import manage
 from tests.grading.school import FAILED, OPENS, PASSED, RIGHT, Said, School, break_off, judge
 
 pytestmark = pytest.mark.django_db
@@ -53,6 +56,16 @@ def refused(file: Path, *options: str, exercise: str = "advisory") -> str:
         call_command("attempt", exercise, str(file), *options)
     assert error.value.returncode == 2
     return str(error.value)
+
+
+def test_without_a_database_nothing_is_handed_in_and_that_is_said(file):
+    """With the status that says so, not that of a check that did not pass."""
+    nowhere = {**os.environ, "DATABASE_URL": "postgres://nobody@127.0.0.1:1/nothing"}
+    command = manage("attempt", "advisory", str(file), "--as", "student")
+    ended = subprocess.run(command, env=nowhere, capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 2
+    assert "Nothing was handed in: the shop's database can't be reached" in ended.stderr
+    assert "Traceback" not in ended.stderr
 
 
 def judged_meanwhile(monkeypatch: pytest.MonkeyPatch, step: Any) -> list[float]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError
+from django.db import OperationalError
 from rich.console import Console
 from rich.text import Text
 
@@ -80,6 +81,13 @@ def _handed_in(options: dict[str, Any]) -> tuple[Any, Attempt]:
         raise CommandError(said, returncode=NOTHING) from wrong
     except (NoExercise, NotAPaper, Refused, Unknown) as error:
         raise CommandError(str(error), returncode=NOTHING) from error
+    except OperationalError as away:
+        why = str(away).strip().splitlines()[0]
+        raise CommandError(
+            f"Nothing was handed in: the shop's database can't be reached ({why}). `make demo` brings one; "
+            "DATABASE_URL names another.",
+            returncode=NOTHING,
+        ) from away
 
 
 def _person(username: str) -> Any:

@@ -120,6 +120,8 @@ def _plant(tree: Tree, folder: Path, provider: int, web: int) -> None:
             MARLOW_CLOCK_OFFSET=str(offset),
         )
     judging = [
+        "marlow.again",  # a judge that is killed loses nothing, and the shop stays open
+        *python,
         "celery",
         "--app",
         "marlow.judging",
