@@ -15,6 +15,8 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import F, Q
 
+from shop.words import count
+
 PERSON = settings.AUTH_USER_MODEL
 BIGGEST = 2**63 - 1  # what a key of the database holds
 
@@ -113,7 +115,8 @@ class Extension(models.Model):
         constraints = [models.UniqueConstraint(fields=["assignment", "student"], name="extended_once")]
 
     def __str__(self) -> str:
-        return f"{self.student}: {self.days} days, {self.attempts} attempts"
+        more = f"{count(self.days, 'day')} and {count(self.attempts, 'attempt')} more"
+        return f"{self.student}, {self.assignment}: {more}"
 
 
 class Submission(models.Model):

@@ -111,7 +111,7 @@ def _said(thread: Thread, text: str, by: Any, now: datetime) -> Thread:
 def _text(text: str) -> str:
     text = text.replace("\x00", "").strip()
     if not text:
-        raise NotAPost("There is nothing in it: write what should be looked at, and why.")
+        raise NotAPost("There is nothing in it: write something, then send it.")
     if len(text) > LONGEST:
         raise NotAPost(f"This is {len(text):,} characters long: {LONGEST:,} are taken at the most.")
     return text

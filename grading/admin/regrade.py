@@ -106,16 +106,16 @@ def _one(request: HttpRequest, one: Regrade) -> HttpResponse:
         many=len(differences),
         drops=sum(difference.drop for difference in differences),
         stand=sum(difference.person is not None for difference in differences),
-        changes=_changes(one),
+        changes=_changes(one)[:SHOWN],
     )
 
 
-def _changes(one: Regrade) -> list[GradeChange]:
+def _changes(one: Regrade) -> QuerySet[GradeChange]:
     """What its applying wrote into the history."""
     if one.applied_at is None:
-        return []
+        return GradeChange.objects.none()
     rows = GradeChange.objects.filter(attempt__judgings__regrade=one, at=one.applied_at, by=one.applied_by)
-    return list(rows.select_related("attempt__submission__student").order_by("pk").distinct()[:SHOWN])
+    return rows.select_related("attempt__submission__student").order_by("pk").distinct()
 
 
 def _posted(request: HttpRequest) -> HttpResponse:
@@ -155,8 +155,11 @@ def _sentence(attempts: QuerySet[Attempt], wrong: NotARegrade) -> str:
 
 def _apply(request: HttpRequest, one: Regrade) -> None:
     if one.applied_at is None:
-        many = regrade.apply(one, by=request.user, now=real_now())
-        messages.success(request, f"Applied: {count(many, 'attempt')} {'counts' if many == 1 else 'count'} anew.")
+        regrade.apply(one, by=request.user, now=real_now())
+        one.refresh_from_db()
+        many = len(set(_changes(one).values_list("attempt", flat=True)))
+        anew = f"{count(many, 'attempt')} {'counts' if many == 1 else 'count'} anew"
+        messages.success(request, f"Applied: {anew if many else 'it changed nothing'}.")
     else:
         messages.info(request, "It has been applied already: nothing was done.")
 

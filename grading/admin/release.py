@@ -1,6 +1,7 @@
 """Showing grades to their students: by assignment or all of a class, and hiding them again.
 
-Incomplete grades are counted before anything is shown, and the page asks once more where there are some.
+Incomplete grades and open second looks are counted before anything is shown, and the page asks once more where there
+are some.
 """
 
 from collections import defaultdict
@@ -18,7 +19,7 @@ from grading import review, sight
 from grading.admin.chosen import chosen
 from grading.admin.words import in_zone, title_of
 from grading.grade import MADE, grade_of
-from grading.models import Assignment, Class, Release, Submission
+from grading.models import Assignment, Class, Release, Submission, Thread
 from marlow.clock import real_now
 from shop.admin.page import Page, render
 from shop.words import count
@@ -26,8 +27,8 @@ from shop.words import count
 
 @dataclass(frozen=True)
 class Line:
-    """One assignment: how many students handed something in, how many of those grades are incomplete, and the release
-    that stands; where none does, the last one that was taken back.
+    """One assignment: how many students handed something in, how many of those grades are incomplete, how many second
+    looks are open, and the release that stands; where none does, the last one that was taken back.
     """
 
     assignment: Assignment
@@ -36,6 +37,7 @@ class Line:
     students: int
     graded: int
     incomplete: int
+    looks: int
     release: Release | None
     taken_back: Release | None
 
@@ -54,6 +56,10 @@ class Group:
     @property
     def incomplete(self) -> int:
         return sum(line.incomplete for line in self.lines if line.release is None)
+
+    @property
+    def looks(self) -> int:
+        return sum(line.looks for line in self.lines if line.release is None)
 
 
 def release_view(request: HttpRequest) -> HttpResponse:
@@ -77,7 +83,7 @@ def groups(assignments: Iterable[Assignment]) -> list[Group]:
     """By class, in the order of names: the same number of queries however much was handed in."""
     given = list(assignments)
     grades, releases = _grades(given), _releases(given)
-    students = dict(_students({one.of_id for one in given}))
+    students, looks = dict(_students({one.of_id for one in given})), dict(_looks(given))
     lines: dict[Class, list[Line]] = defaultdict(list)
     for one in given:
         complete, last = grades[one.pk], releases.get(one.pk)
@@ -89,6 +95,7 @@ def groups(assignments: Iterable[Assignment]) -> list[Group]:
                 students.get(one.of_id, 0),
                 len(complete),
                 complete.count(False),
+                looks.get(one.pk, 0),
                 last if last and last.undone_at is None else None,
                 last if last and last.undone_at is not None else None,
             )
@@ -116,11 +123,18 @@ def _students(classes: set[int]) -> Iterable[tuple[int, int]]:
     return Class.objects.filter(pk__in=classes).order_by().values_list("pk").annotate(Count("enrolments"))
 
 
+def _looks(assignments: Sequence[Assignment]) -> Iterable[tuple[int, int]]:
+    """Of each assignment, how many second looks are open."""
+    rows = Thread.objects.filter(attempt__submission__assignment__in=assignments, closed_at=None)
+    return rows.order_by().values_list("attempt__submission__assignment").annotate(Count("pk"))
+
+
 def _release(request: HttpRequest, assignment: Assignment) -> HttpResponse:
     (group,) = groups([assignment])
     (line,) = group.lines
-    if line.incomplete and line.release is None and "sure" not in request.POST:
-        return _page(request, ask=line, name="release", number=assignment.pk, incomplete=line.incomplete)
+    owed = {"incomplete": line.incomplete, "looks": line.looks}
+    if any(owed.values()) and line.release is None and "sure" not in request.POST:
+        return _page(request, ask=line, name="release", number=assignment.pk, **owed)
     _demand(request)
     review.release(assignment, by=request.user, now=real_now())
     messages.success(request, f"{line.title}: the students of {assignment.of} see its grades now.")
@@ -129,9 +143,9 @@ def _release(request: HttpRequest, assignment: Assignment) -> HttpResponse:
 
 def _release_all(request: HttpRequest, of: Class) -> HttpResponse:
     found = groups(sight.assigned(request.user).filter(of=of))
-    incomplete = sum(group.incomplete for group in found)
-    if incomplete and "sure" not in request.POST:
-        return _page(request, ask=found[0], name="all", number=of.pk, incomplete=incomplete)
+    owed = {"incomplete": sum(group.incomplete for group in found), "looks": sum(group.looks for group in found)}
+    if any(owed.values()) and "sure" not in request.POST:
+        return _page(request, ask=found[0], name="all", number=of.pk, **owed)
     _demand(request)
     shown = review.release_all(of, by=request.user, now=real_now())
     messages.success(request, f"{of}: the grades of {count(len(shown), 'assignment')} are shown now.")

@@ -280,6 +280,8 @@ def test_a_student_reads_what_is_given_to_their_class_and_no_other_s(school, oth
 def test_an_extension_is_given_and_given_anew_in_one_s_own_name(teacher, school, other):
     form = more_time(school.assignment, school.student.username, given_by=other.teacher.pk, at="2020-01-01")
     assert teacher.post(to("extension", "add"), form).status_code == 302
+    told = "student-Wednesday, advisory, Wednesday: 3 days and 1 attempt more"
+    assert told in words(text(teacher, to("extension")))
     made = Extension.objects.get()
     assert (made.days, made.attempts, made.given_by) == (3, 1, school.teacher)
     assert made.at > DUE - timedelta(days=365)

@@ -10,8 +10,8 @@ from grading import regrade, review
 from grading.models import Attempt, Judging, Regrade
 from tests.admin.conftest import answer, client_of, text, words
 from tests.admin.desk import OUTSIDERS, outsider
-from tests.grading.anew import ANEW, LATER, judged_anew, points
-from tests.grading.school import DAY, NOON, School, judge
+from tests.grading.anew import ANEW, LATER, begun, judged_anew, points
+from tests.grading.school import DAY, NOON, WELL, School, judge
 
 pytestmark = pytest.mark.django_db
 PAGE = "admin:grading_regrades"
@@ -61,6 +61,21 @@ def test_what_would_change_is_shown_before_it_changes_and_then_counts(teacher, s
     page = page_of(teacher, made)
     assert "What it changed" in page
     assert "boxes 3 of 3, passed 2 of 3, failed" in page
+
+
+def test_applied_without_a_change_it_is_said_once_that_nothing_changed(teacher, school):
+    made = judged_anew(school, school.judged(), WELL)
+    page = said(teacher, apply=made.pk)
+    assert "Applied: it changed nothing." in page
+    assert "anew" not in page
+
+
+def test_what_counts_anew_is_what_changed(teacher, school):
+    attempts = [school.judged(), school.judged(student=school.enrolled("another"))]
+    made = begun(school, *attempts)
+    judge(attempts[0], WELL, LATER, made)
+    judge(attempts[1], ANEW, LATER, made)
+    assert "Applied: 1 attempt counts anew." in said(teacher, apply=made.pk)
 
 
 def test_its_times_are_in_the_class_s_zone_and_name_it():

@@ -7,7 +7,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from grading import review, sight
+from grading import review, sight, threads
 from grading.models import Assignment, Release
 from tests.admin.conftest import answer, client_of, text, words
 from tests.admin.desk import OUTSIDERS, outsider
@@ -60,6 +60,19 @@ def test_incomplete_grades_are_said_before_they_are_shown(teacher, school):
     assert "2 grades are incomplete" in page
     assert not sight.released(school.assignment)
     assert "see its grades now" in said(teacher, release=school.assignment.pk, sure="yes")
+    assert sight.released(school.assignment)
+
+
+def test_second_looks_that_are_open_are_said_before_grades_are_shown(teacher, school):
+    threads.open_thread(school.judged(), "refused", "Why?", by=school.student, now=NOON)
+    assert "1 second look open" in words(text(teacher, reverse(PAGE)))
+    for form in ({"release": school.assignment.pk}, {"all": school.of.pk}):
+        page = said(teacher, **form)
+        assert ("1 second look is open" in page, "incomplete In" in page) == (True, False)
+        assert not sight.released(school.assignment)
+    school.judged({"boxes": Said(INSTRUCTOR, 0, 3)}, student=school.enrolled("another"))
+    assert "1 grade is incomplete, 1 second look is open" in said(teacher, release=school.assignment.pk)
+    said(teacher, release=school.assignment.pk, sure="yes")
     assert sight.released(school.assignment)
 
 

@@ -143,6 +143,13 @@ def test_a_post_says_something_and_has_an_end(text):
         threads.post(thread, text, by=school.student, now=NOON)
 
 
+def test_an_empty_answer_is_not_told_what_a_student_is():
+    school = School()
+    thread = asked(school, school.judged(MIXED))
+    with pytest.raises(NotAPost, match="There is nothing in it: write something, then send it."):
+        threads.answer(thread, " ", by=school.teacher, now=NOON)
+
+
 def test_a_thread_has_an_end(monkeypatch):
     monkeypatch.setattr(threads, "MOST", 2)
     school = School()
