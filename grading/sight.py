@@ -67,6 +67,11 @@ class SeenCheck:
     evidence: dict[str, Any] | None = None
     withheld: str = ""
 
+    @property
+    def decided(self) -> bool:
+        """By the machine."""
+        return self.outcome is not None and self.outcome not in OPEN
+
 
 @dataclass(frozen=True)
 class Seen:

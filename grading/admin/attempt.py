@@ -18,7 +18,6 @@ from grading.admin.deeds import DEEDS, Slip, done
 from grading.admin.exercises import HAND_IN, again
 from grading.admin.regrade import PAGE as REGRADES
 from grading.admin.words import STATES, TONES, in_zone, title_of
-from grading.grade import OPEN
 from grading.handin import Refused, standing
 from grading.models import Attempt, Judging, State, Thread
 from grading.sight import Seen, SeenCheck
@@ -39,10 +38,6 @@ class Line:
     thread: Thread | None = None
     may_ask: bool = False
     slip: Slip | None = None
-
-    @property
-    def decided(self) -> bool:
-        return self.check.outcome not in OPEN
 
 
 def attempt_view(request: HttpRequest, attempt: int) -> HttpResponse:

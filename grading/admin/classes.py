@@ -123,12 +123,17 @@ class AssignmentAdmin(Taught):
         shown = Release.objects.filter(assignment=OuterRef("pk"), undone_at=None)
         return sight.assignments(viewer).annotate(shown=Exists(shown))
 
-    def get_fields(self, request: HttpRequest, obj: Model | None = None) -> Fields:
-        return ["of", "title" if obj else "exercise", *self.rules]
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Fields:
+        """Who only reads it reads moments with their zone, and no link to a class that they may not open."""
+        if obj is None:
+            return ["of", "exercise", *self.rules]
+        opens = self.admin_site.get_model_admin(Class).has_view_permission(request, obj.of)
+        moments = ["opens_at", "due_at"] if self.has_change_permission(request, obj) else ["opens", "due"]
+        return ["of" if opens else "class_name", "title", *moments, *self.rules[2:]]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Assignment | None = None) -> list[str]:
         """What was handed in belongs to this exercise and to this class."""
-        return ["of", "exercise", "title"] if obj else []
+        return ["of", "class_name", "exercise", "title", "opens", "due"] if obj else []
 
     def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         if db_field.name == "of":
@@ -149,6 +154,10 @@ class AssignmentAdmin(Taught):
     @admin.display(description="exercise", ordering="exercise")
     def title(self, assignment: Assignment) -> str:
         return title_of(assignment.exercise)
+
+    @admin.display(description="class")
+    def class_name(self, assignment: Assignment) -> str:
+        return str(assignment.of)
 
     @admin.display(description="opens", ordering="opens_at")
     def opens(self, assignment: Assignment) -> str:

@@ -12,7 +12,8 @@ from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
 
 from grading import review, sight, threads
-from grading.models import Attempt, Thread
+from grading.grade import MADE, counting, points_of
+from grading.models import Attempt, Submission, Thread
 from grading.review import NotAReview
 from grading.threads import NotAPost
 from marlow.clock import real_now
@@ -62,7 +63,18 @@ def _override(request: HttpRequest, attempt: Attempt) -> str:
         raise NotAReview("Give whole points, in digits.")
     check = said.get("check", "")
     item = review.override(attempt, check, int(points), said.get("reason", ""), by=request.user, now=real_now())
-    return f"{item.points} of {item.of} points are given; the student sees them with the release."
+    given = f"{item.points} of {item.of} points are given; the student sees them with the release."
+    return f"{given}{_beside(attempt)}"
+
+
+def _beside(attempt: Attempt) -> str:
+    """Where another attempt is the grade."""
+    submission = Submission.objects.select_related("assignment").prefetch_related(*MADE).get(pk=attempt.submission_id)
+    other = counting(submission)
+    if other is None or other.pk == attempt.pk:
+        return ""
+    points = points_of(other)
+    return f" The grade stays: attempt {other.number} counts, with {points.total} of {points.of}."
 
 
 def _withdraw(request: HttpRequest, attempt: Attempt) -> str:

@@ -27,6 +27,7 @@ def evidence_view(request: HttpRequest, attempt: int, check: str) -> HttpRespons
         assignment=found.submission.assignment,
         exercise_title=title_of(found.submission.assignment.exercise),
         check=line,
+        decided=line.decided,
         tone=TONES.get(line.outcome or "", ""),
         versions=seen.versions,
         **_told(line.evidence),

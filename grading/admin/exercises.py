@@ -1,7 +1,8 @@
 """What is given to a person's classes: the list, and one assignment with statement, form and what came of it."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
@@ -17,7 +18,7 @@ from exercises.handed.answers import NotAnswers
 from exercises.handed.exercise import there
 from grading import forms, sight
 from grading.admin.words import in_zone, state_of, title_of
-from grading.grade import MADE, WORK, Points, counting, grade_of, points_of
+from grading.grade import MADE, NOTHING, WORK, Points, counting, grade_of, points_of
 from grading.handin import NoReceipt, Refused, Standing, hand_in, receipt, standing
 from grading.models import Assignment, Attempt, Enrolment, Submission
 from grading.statement import as_html
@@ -32,7 +33,7 @@ USED = {"receipt taken", "other answers"}  # refusals of a receipt; the form get
 
 @dataclass(frozen=True)
 class Given:
-    """One assignment in the list. `mine`: this viewer hands it in, else they teach it."""
+    """One assignment in the list. `mine`: this viewer hands it in, else they teach it, and of it somebody `waits`."""
 
     assignment: Assignment
     title: str
@@ -45,6 +46,7 @@ class Given:
     last: Attempt | None = None
     grade: str = ""
     made: int = 0
+    waits: Sequence[Attempt] = ()
 
 
 def exercises_view(request: HttpRequest) -> HttpResponse:
@@ -55,10 +57,19 @@ def exercises_view(request: HttpRequest) -> HttpResponse:
             return redirect("admin:grading_attempt", attempt=receipt(request.user, number).pk)
         except NoReceipt as none:
             problem = str(none)
-    given = given_to(request.user, real_now())
+    waits = _waits(request.user)
+    given = [replace(one, waits=waits[one.assignment.pk]) for one in given_to(request.user, real_now())]
     return render(
         request, "admin/grading/exercises.html", EXERCISES.title, given=given, number=number, problem=problem
     )
+
+
+def _waits(viewer: Any) -> dict[int, list[Attempt]]:
+    """By assignment, what an instructor is to look at."""
+    found: dict[int, list[Attempt]] = defaultdict(list)
+    for attempt in sight.awaits(viewer):
+        found[attempt.submission.assignment_id].append(attempt)
+    return found
 
 
 def given_to(viewer: Any, now: datetime) -> list[Given]:
@@ -100,13 +111,8 @@ def _own(viewer: Any, assignment: Assignment) -> Any:
     return mine.prefetch_related(*WORK).order_by("-number")
 
 
-def _points(attempt: Attempt) -> str:
-    """For who sees grades."""
-    return _told(points_of(attempt))
-
-
 def _grade(submission: Submission) -> str:
-    """Likewise: of the attempt that counts."""
+    """For who sees grades: of the attempt that counts."""
     return _told(grade_of(submission))
 
 
@@ -246,8 +252,11 @@ def _made(viewer: Any, made: Any, graded: bool) -> dict[str, Any]:
 def _line(attempt: Attempt, graded: bool) -> dict[str, Any]:
     state, tone = state_of(attempt)
     received = in_zone(attempt.received_at, attempt.submission.assignment.of.zone)
-    points = _points(attempt) if graded else ""
-    return {"attempt": attempt, "received": received, "state": state, "tone": tone, "points": points}
+    points = points_of(attempt) if graded else NOTHING
+    return {
+        **{"attempt": attempt, "received": received, "state": state, "tone": tone, "points": _told(points)},
+        "incomplete": points.of > 0 and not points.complete,
+    }
 
 
 def again(attempt: Attempt) -> str:

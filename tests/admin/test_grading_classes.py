@@ -277,6 +277,19 @@ def test_a_student_reads_what_is_given_to_their_class_and_no_other_s(school, oth
     assert student.get(to("assignment", "change", other.assignment.pk)).status_code == 302
 
 
+def test_who_only_reads_an_assignment_reads_its_zone_and_is_led_to_no_page_that_is_closed(teacher):
+    school = School("Friday", zone="Pacific/Auckland")
+    address, door = to("assignment", "change", school.assignment.pk), to("class", "change", school.of.pk)
+    page = text(client_of(school.student), address)
+    assert "Class: Friday" in words(page)
+    assert f'href="{door}"' not in page
+    for moment in ("Mon 2 Mar 2026, 22:00 (Pacific/Auckland)", "Sat 14 Mar 2026, 06:00 (Pacific/Auckland)"):
+        assert moment in words(page)
+    page = text(client_of(school.teacher), address)
+    assert f'href="{door}"' in page
+    assert 'name="due_at_0"' in page
+
+
 def test_an_extension_is_given_and_given_anew_in_one_s_own_name(teacher, school, other):
     form = more_time(school.assignment, school.student.username, given_by=other.teacher.pk, at="2020-01-01")
     assert teacher.post(to("extension", "add"), form).status_code == 302

@@ -24,7 +24,20 @@ from marlow import classroom
 from marlow.clock import real_now
 from tests.admin.conftest import text, words
 from tests.admin.desk import client_of, handed_in, hands_in, sent, to
-from tests.grading.school import DAY, FAILED, INSTRUCTOR, MINUTE, RIGHT, WELL, Said, School, both, break_off, person
+from tests.grading.school import (
+    DAY,
+    FAILED,
+    INSTRUCTOR,
+    MINUTE,
+    RIGHT,
+    WELL,
+    Said,
+    School,
+    both,
+    break_off,
+    claimed,
+    person,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -255,13 +268,23 @@ def test_a_parked_attempt_is_an_instructor_s_who_sees_why_and_lets_it_try_again(
     page = words(text(client_of(school.student), to("attempt", attempt.pk)))
     assert "it costs you no attempt" in page
     assert "The desk stopped." not in page
+    assert "Why the judge gave up: The desk stopped." in words(
+        text(client_of(school.teacher), to("attempt", attempt.pk))
+    )
     assert client_of(school.student).post(to("attempt", attempt.pk), {"do": "again"}).status_code == 403
     assert Judging.objects.get().state == "parked"
-    assert "The desk stopped." in text(client_of(school.teacher), to("attempt", attempt.pk))
     assert client_of(school.teacher).post(to("attempt", attempt.pk), {"do": "again"}).status_code == 302
     assert Judging.objects.get().state == "waiting"
     again = client_of(school.teacher).post(to("attempt", attempt.pk), {"do": "again"})
     assert "It is not parked any more" in again.content.decode()
+
+
+def test_an_attempt_that_was_tried_once_is_not_given_up(school, now):
+    attempt = school.hand_in(now)
+    queue.give_back(claimed(now), "The desk stopped.", now)
+    page = words(text(client_of(school.teacher), to("attempt", attempt.pk)))
+    assert "Why it is tried again: The desk stopped." in page
+    assert "gave up" not in page
 
 
 def test_a_parked_attempt_is_said_to_cost_nothing_only_where_it_does(now):
@@ -350,8 +373,42 @@ def test_a_check_that_nobody_decided_is_no_zero(school, now):
     told = text(client, page)
     assert re.search(r'id="check-refused".*?<span class="points">2 points</span>.*?What was seen', told, re.DOTALL)
     assert re.search(r'id="check-boxes".*?<b>3</b> of 3.*?The run that decided it', told, re.DOTALL)
+    runs = {name: text(client, to("evidence", Attempt.objects.get().pk, name)) for name in ("refused", "boxes")}
+    assert "What was seen at this check of attempt 1." in runs["refused"]
+    assert "The run that decided this check of attempt 1." in runs["boxes"]
+    assert "6 of 8 incomplete" in words(text(client, to("assignment", school.assignment.pk)))
     client.post(page, {"do": "override", "check": "refused", "points": "0", "reason": "No."})
     assert re.search(r'id="check-refused".*?<b>0</b> of 2', text(client, page), re.DOTALL)
+    assert "incomplete" not in words(text(client, to("assignment", school.assignment.pk)))
+
+
+def test_the_list_of_exercises_leads_an_instructor_to_each_attempt_on_which_somebody_waits(school, now):
+    assert "To look at" not in text(client_of(school.teacher), to("exercises"))
+    asked = school.judged(now=now)
+    threads.open_thread(asked, "refused", "Why?", by=school.student, now=now)
+    parked = school.hand_in(now, school.enrolled("neighbour"))
+    break_off(parked, now)
+    page = text(client_of(school.teacher), to("exercises"))
+    assert "To look at attempt 1 of student-Wednesday , attempt 1 of neighbour" in words(page)
+    assert all(f'href="{to("attempt", one.pk)}"' in page for one in (asked, parked))
+    for other in (school.student, School("Thursday").teacher):
+        assert "To look at" not in text(client_of(other), to("exercises"))
+
+
+def test_points_given_where_another_attempt_counts_are_said_to_leave_the_grade(school, now):
+    best = school.judged(now=now - 2 * MINUTE)
+    worse = school.judged(
+        {name: replace(said, outcome=FAILED, points=0) for name, said in WELL.items()}, now - MINUTE
+    )
+    client, form = client_of(school.teacher), {"do": "override", "check": "refused", "reason": "So."}
+
+    def given(attempt: Attempt, points: int) -> str:
+        answer = client.post(to("attempt", attempt.pk), {**form, "points": points}, follow=True)
+        return words(answer.content.decode())
+
+    assert "The grade stays: attempt 1 counts, with 6 of 8." in given(worse, 2)
+    page = given(best, 1)
+    assert ("1 of 2 points are given" in page, "The grade stays" in page) == (True, False)
 
 
 def test_the_attempt_that_counts_is_marked_for_who_sees_grades(school, now):
@@ -383,7 +440,10 @@ def test_where_a_second_look_was_asked_for_is_marked_in_the_list(school, now):
 def test_the_first_page_leads_to_every_page_that_may_be_opened(school):
     links = {
         name: f'<li><a href="{reverse(f"admin:{name}")}">'
-        for name in ("grading_gradebook", "grading_queue", "grading_releases", "grading_tokens")
+        for name in (
+            *("grading_gradebook", "grading_likeness", "grading_queue"),
+            *("grading_regrades", "grading_releases", "grading_tokens"),
+        )
     }
 
     def led(client: Client) -> set[str]:
@@ -392,6 +452,7 @@ def test_the_first_page_leads_to_every_page_that_may_be_opened(school):
 
     assert led(client_of(school.teacher)) == set(links)
     assert led(client_of(school.student)) == {"grading_tokens"}
+    assert led(client_of(person("operator", "Operator"))) == {"grading_queue"}
 
 
 def test_what_was_handed_in_can_be_judged_again_at_home(school, now, tmp_path):

@@ -15,7 +15,7 @@ from grading.models import Attempt, Enrolment
 from marlow.clock import real_now
 from tests.grading.caller import WEEK, Caller, handed, school, told
 from tests.grading.planted import planted
-from tests.grading.school import FAILED, PASSED, RIGHT, WELL, Said, School, person
+from tests.grading.school import FAILED, INSTRUCTOR, PASSED, RIGHT, WELL, Said, School, person
 
 pytestmark = pytest.mark.django_db
 MIXED = {
@@ -209,6 +209,19 @@ def test_with_the_release_they_come_and_of_a_hidden_check_never_what_it_ran():
     assert {one["why"] for one in found["changes"]} == {"judged", "Well argued."}
     by_the_teacher = Caller(here.teacher).get(f"attempts/{attempt.receipt}")
     assert by_the_teacher["checks"][2]["evidence"]["text"] == "the evening of secret"
+
+
+def test_a_check_that_nobody_decided_has_no_points_until_a_person_gives_some():
+    here = school()
+    attempt = here.judged({**MIXED, "open": Said(INSTRUCTOR, 0, 3)}, real_now())
+    review.release(here.assignment, by=here.teacher, now=real_now())
+
+    def points(viewer: Any) -> list[Any]:
+        return [one["points"] for one in Caller(viewer).get(f"attempts/{attempt.receipt}")["checks"]]
+
+    assert points(here.student) == points(here.teacher) == [None, 1, 0]
+    review.override(attempt, "open", 0, "Nothing of it.", by=here.teacher, now=real_now())
+    assert points(here.student) == points(here.teacher) == [0, 1, 0]
 
 
 def test_nobody_learns_of_another_s_work_not_even_that_it_is_there():

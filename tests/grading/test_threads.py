@@ -146,7 +146,7 @@ def test_a_post_says_something_and_has_an_end(text):
 def test_an_empty_answer_is_not_told_what_a_student_is():
     school = School()
     thread = asked(school, school.judged(MIXED))
-    with pytest.raises(NotAPost, match="There is nothing in it: write something, then send it."):
+    with pytest.raises(NotAPost, match="There is nothing in it: write something"):
         threads.answer(thread, " ", by=school.teacher, now=NOON)
 
 
