@@ -10,6 +10,7 @@ from typing import Any
 
 from honcho.manager import Manager
 
+from marlow.again import SAYS
 from marlow.clock import real_sleep
 from marlow.servers.launcher import end_left_over, leashed, tail
 
@@ -17,7 +18,7 @@ GRACE = 1.0  # real seconds between asking a process of the demo to end and endi
 
 
 class LogFiles:
-    """A honcho printer that keeps each process's lines in a file of its own."""
+    """A honcho printer that keeps the lines of each process in a file of its own; a new beginning is shown too."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -27,6 +28,8 @@ class LogFiles:
         data = message.data if isinstance(message.data, bytes) else message.data.encode()
         with (self.folder / f"{message.name}.log").open("ab") as file:
             file.write(data)
+        if data.startswith(SAYS.encode()):
+            print(f"{message.name}: {data.decode(errors='replace').strip()}", file=sys.stderr, flush=True)
 
 
 class Tree(Manager):  # type: ignore[misc]  # honcho ships no types

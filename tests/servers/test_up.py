@@ -194,6 +194,23 @@ def test_a_box_that_ends_early_ends_the_evening_with_its_last_words(folder: Path
     started.close()
 
 
+def test_a_judge_that_is_killed_is_started_anew_and_the_shop_stays_open(folder: Path) -> None:
+    """kill -9 of its worker: a word on the screen, another worker, and nothing left of the first."""
+    started = Started(folder)
+    started.wait_for("The shop is open")
+    record = folder / "demo" / "judge-itself.group"
+    first = psutil.Process(int(record.read_text()))
+    assert wait_until(lambda: len(first.children(recursive=True)) > 1, 30)  # its pool and its beat
+    old = [first, *first.children(recursive=True)]
+    first.kill()
+    assert wait_until(lambda: "judge: started anew: it ended with status 137" in started.said(), 10), started.said()
+    assert wait_until(lambda: record.exists() and record.read_text() not in ("", str(first.pid)), 30)
+    assert wait_until(lambda: not any(process.is_running() for process in old), 5), old
+    assert started.process.poll() is None
+    assert started.end(signal.SIGINT) == 130
+    started.close()
+
+
 def test_servers_that_are_given_are_used_and_left_running_and_a_real_shop_is_never_cleared(folder: Path) -> None:
     """Nothing embedded starts beside a given database; a shop that no scenario set up is left as it was."""
     postgres = EmbeddedPostgres(folder / "given").start()

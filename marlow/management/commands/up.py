@@ -121,6 +121,7 @@ def _plant(tree: Tree, folder: Path, provider: int, web: int) -> None:
         )
     judging = [
         "marlow.again",  # a judge that is killed loses nothing, and the shop stays open
+        str(folder / "judge-itself.group"),
         *python,
         "celery",
         "--app",
