@@ -44,7 +44,7 @@ class Given:
     state: str = ""
     tone: str = ""
     last: Attempt | None = None
-    grade: str = ""
+    grade: Points | None = None
     made: int = 0
     waits: Sequence[Attempt] = ()
 
@@ -95,7 +95,7 @@ def _given(viewer: Any, assignment: Assignment, now: datetime) -> Given:
         state,
         tone,
         last,
-        _grade(_work([last.submission_id])[0]) if last and sight.sees_grades(viewer, assignment) else "",
+        _grade(_work([last.submission_id])[0]) if last and sight.sees_grades(viewer, assignment) else None,
         stands.made,
     )
 
@@ -111,9 +111,10 @@ def _own(viewer: Any, assignment: Assignment) -> Any:
     return mine.prefetch_related(*WORK).order_by("-number")
 
 
-def _grade(submission: Submission) -> str:
+def _grade(submission: Submission) -> Points | None:
     """For who sees grades: of the attempt that counts."""
-    return _told(grade_of(submission))
+    points = grade_of(submission)
+    return points if points.of else None
 
 
 def _work(numbers: Iterable[int]) -> list[Submission]:
@@ -245,7 +246,7 @@ def _made(viewer: Any, made: Any, graded: bool) -> dict[str, Any]:
     mine = [one for one in work if one.student_id == viewer.pk]
     return {
         "attempts": [{**_line(one, graded), "counts": one.pk in counts, "asked": asked.get(one.pk)} for one in shown],
-        "grade": _grade(mine[0]) if mine else "",
+        "grade": _grade(mine[0]) if mine else None,
     }
 
 

@@ -427,6 +427,23 @@ def test_the_attempt_that_counts_is_marked_for_who_sees_grades(school, now):
     assert "our grade" not in words(text(neighbour, page))
 
 
+def test_a_grade_that_still_waits_for_somebody_is_marked_incomplete(school, now):
+    attempt, student = school.judged({**WELL, "refused": Said(INSTRUCTOR, 0, 2)}, now=now), client_of(school.student)
+    review.release(school.assignment, by=school.teacher, now=now)
+    pages = [to("assignment", school.assignment.pk), to("exercises")]
+
+    def told() -> list[str]:
+        return [words(text(student, page)) for page in pages]
+
+    one, every = told()
+    assert "6 of 8 points are your grade, which is incomplete: the best" in one
+    assert "Your grade 6 of 8 points incomplete" in every
+    review.override(attempt, "refused", 1, "Half.", by=school.teacher, now=now)
+    one, every = told()
+    assert "7 of 8 points are your grade: the best" in one
+    assert "incomplete" not in one + every
+
+
 def test_where_a_second_look_was_asked_for_is_marked_in_the_list(school, now):
     attempt = school.judged(now=now)
     page, viewers = to("assignment", school.assignment.pk), [client_of(school.student), client_of(school.teacher)]
