@@ -13,6 +13,13 @@ def days_later(moment: datetime, days: int, zone: str) -> datetime:
     return (moment.astimezone(ZoneInfo(zone)) + timedelta(days=days)).astimezone(UTC)
 
 
+def in_zone(moment: datetime, zone: str, seconds: bool = False) -> str:
+    """`Fri 13 Mar 2026, 17:00 (Europe/London)`."""
+    here = moment.astimezone(ZoneInfo(zone))
+    clock = f"{here:%H:%M:%S}" if seconds else f"{here:%H:%M}"
+    return f"{here:%a} {here.day} {here:%b %Y}, {clock} ({zone})"
+
+
 def due_for(assignment: Assignment, extension: Extension | None) -> datetime:
     """The deadline of one student."""
     return days_later(assignment.due_at, extension.days if extension else 0, assignment.of.zone)

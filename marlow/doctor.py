@@ -17,12 +17,15 @@ from django.core import checks
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, connections
 
+from grading import judges
+from grading.deadline import in_zone
 from grading.sandbox import trial
-from marlow.clock import ClockError
+from marlow.clock import ClockError, real_now
 from marlow.servers import etcd, faketime, hosts, pgbouncer, zookeeper
 from marlow.servers import postgres as embedded_postgres
 from marlow.servers import redis as embedded_redis
 from marlow.servers.launcher import ServerError
+from shop.words import count
 from sweeper.box import demand_lock
 from sweeper.checks import KEEPALIVES, NAMED_SERVERS
 from sweeper.locks import LOCKS
@@ -39,6 +42,7 @@ IN_FORCE = """
     from unnest(%s::text[]) with ordinality as asked (name, place) join pg_settings using (name)
     order by place
 """
+JUDGE = "`celery --app marlow.judging worker --beat`"
 OWN = "`make demo` brings its own while it runs"
 
 
@@ -74,7 +78,9 @@ def examine() -> Iterator[Finding]:
     )
     yield from sandbox()
     yield from _settings()
-    yield _database()
+    yield (database := _database())
+    if database.state is State.OK:
+        yield judging()
     yield _redis("broker", settings.CELERY_BROKER_URL, "CELERY_BROKER_URL")
     yield locks()
     yield _provider()
@@ -168,6 +174,23 @@ def _database() -> Finding:
     if table is None:
         return Finding(State.MISSING, "database", f"Postgres {version}, without Marlow's tables", "manage.py migrate")
     return Finding(State.OK, "database", f"Postgres {version}")
+
+
+def judging() -> Finding:
+    """Whether anybody judges what is handed in: by when a judge of any box looked into the queue last."""
+    do = f"see that one runs: {JUDGE}, or `make demo`, which has one"
+    try:
+        seen = judges.last_seen(now := real_now())
+    except DatabaseError as away:
+        return Finding(State.NOTE, "judges", str(away).strip().splitlines()[0], "manage.py migrate")
+    if seen is None:
+        return Finding(
+            State.NOTE, "judges", "none was seen yet", f"nothing to do before something is handed in; then {do}"
+        )
+    found = f"last seen {count(int((now - seen).total_seconds()), 'second')} ago, on {in_zone(seen, 'UTC')}"
+    if now - seen >= judges.SILENCE:
+        return Finding(State.NOTE, "judges", found, do)
+    return Finding(State.OK, "judges", found)
 
 
 def _libpq() -> str:

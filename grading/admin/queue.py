@@ -12,8 +12,9 @@ from django.contrib import messages
 from django.db.models import Count, Max, Min, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.utils.timezone import get_current_timezone_name
 
-from grading import queue, review, sight
+from grading import judges, queue, review, sight
 from grading.admin.chosen import chosen
 from grading.admin.words import title_of
 from grading.models import Judge, Judging, State
@@ -57,6 +58,7 @@ def queue_view(request: HttpRequest) -> HttpResponse:
         PAGE.title,
         numbers=_numbers(),
         boxes=_boxes(now),
+        missed=judges.last_word(now, get_current_timezone_name()) if judges.missed(now) else "",
         teaches=sight.taught(request.user).exists(),
         waiting=_waiting(mine),
         running=_lines(mine.filter(state=State.RUNNING).order_by("began_at", "pk")),

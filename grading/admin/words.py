@@ -1,10 +1,8 @@
 """States and moments of handed-in work, in the words of its pages."""
 
-from datetime import datetime
-from zoneinfo import ZoneInfo
-
 from exercises.handed.checks import Outcome
 from exercises.handed.exercise import there
+from grading.deadline import in_zone as in_zone
 from grading.grade import counted
 from grading.models import Attempt, State
 
@@ -20,13 +18,6 @@ STATES = {
     State.DONE: ("judged", "good"),
     State.PARKED: ("waits for an instructor", "warn"),
 }
-
-
-def in_zone(moment: datetime, zone: str, seconds: bool = False) -> str:
-    """`Fri 13 Mar 2026, 17:00 (Europe/London)`."""
-    here = moment.astimezone(ZoneInfo(zone))
-    clock = f"{here:%H:%M:%S}" if seconds else f"{here:%H:%M}"
-    return f"{here:%a} {here.day} {here:%b %Y}, {clock} ({zone})"
 
 
 def title_of(slug: str) -> str:

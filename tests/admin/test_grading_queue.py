@@ -104,6 +104,17 @@ def test_each_box_says_whether_programs_run_there_and_whether_their_memory_is_bo
         assert told in page
 
 
+def test_where_something_waits_and_no_judge_was_seen_the_page_warns(school):
+    """Not where one was seen just now, and not where nothing waits."""
+    client, now = client_of(account("Operator")), real_now()
+    judges.opened("box-a", "", True, now - DAY)
+    assert "Nobody judges" not in read(client)
+    school.hand_in()
+    assert "Nobody judges A judge was last seen on " in read(client)
+    judges.looked("box-a", now)
+    assert "Nobody judges" not in read(client)
+
+
 @pytest.mark.parametrize("who", OUTSIDERS)
 def test_only_its_instructor_has_it_tried_again(who, school):
     parked = break_off(school.hand_in())

@@ -2,10 +2,10 @@
 
 import pytest
 
-from grading import judges
+from grading import judges, queue
 from grading.models import Judge
 from tests.fakes import Boxes
-from tests.grading.school import DAY, NOON, real_commits
+from tests.grading.school import DAY, MINUTE, NOON, School, claimed, real_commits
 
 pytestmark = pytest.mark.django_db
 
@@ -28,6 +28,24 @@ def test_a_look_moves_the_moment_forward_and_says_nothing_of_a_box_that_never_op
     for moment in (NOON + DAY, NOON):
         judges.looked("box-a", moment)
     assert rows() == [("box-a", NOON + DAY, "No namespaces.", False)]
+
+
+def test_one_is_seen_while_it_works_and_missed_where_something_waits_and_none_was_seen() -> None:
+    """A long check is no silence; neither is an empty queue, nor the first moments of what waits."""
+    assert judges.last_word(NOON) == "No judge was seen yet."
+    assert not judges.missed(NOON)
+    School().hand_in(NOON)
+    assert [judges.missed(NOON + after) for after in (MINUTE, 2 * MINUTE)] == [False, True]
+    judges.opened("box-a", "", True, NOON + 2 * MINUTE)
+    assert [judges.missed(NOON + after * MINUTE) for after in (2, 3, 4)] == [False, False, True]
+    taken = claimed(later := NOON + DAY)
+    assert judges.last_seen(later + MINUTE / 60) == later + MINUTE / 60
+    assert not judges.missed(later)
+    queue.give_back(taken, "The desk stopped.", later)
+    assert judges.last_word(later, "Europe/London") == (
+        "A judge was last seen on Tue 10 Mar 2026, 12:02:00 (Europe/London)."
+    )
+    assert judges.missed(later)
 
 
 @real_commits

@@ -128,7 +128,9 @@ def test_what_was_parked_or_takes_too_long_ends_without_a_verdict(file, monkeypa
     judged_meanwhile(monkeypatch, lambda made: None)
     status, told = ran(file, "--as", here.student.username, "--wait", "--patience", "0.01")
     assert (status, told["state"]) == (3, "waiting")
-    assert "will be judged" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "will be judged" in said
+    assert "No judge was seen yet." in said
     break_off(Attempt.objects.get(), real_now())
     there = school("Thursday")
     monkeypatch.setattr(

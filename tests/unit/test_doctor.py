@@ -1,6 +1,7 @@
 """What the doctor says of this machine and these settings, and what to do about it."""
 
 import shutil
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,9 @@ import pytest
 from django.db import connections
 from pytest_django import Settings
 
+from grading import judges
 from marlow import doctor
+from marlow.clock import real_now
 from marlow.doctor import State
 from marlow.servers import faketime, launcher, zookeeper
 
@@ -132,6 +135,25 @@ class TestTheKeepaliveLine:
         assert line.state is State.NOTE
         assert "60 s when idle" in line.found
         assert "could not be asked" in line.found
+
+
+class TestTheJudgesLine:
+    def test_says_when_one_was_seen_and_what_to_start_where_that_is_long_ago(self) -> None:
+        """Of all boxes; none was ever seen before something was handed in."""
+        assert (doctor.judging().state, doctor.judging().found) == (State.NOTE, "none was seen yet")
+        judges.opened("box-a", "", True, real_now() - timedelta(hours=1))
+        line = doctor.judging()
+        assert line.state is State.NOTE
+        assert line.found.startswith("last seen 3,60")
+        assert "celery --app marlow.judging worker --beat" in line.do
+        judges.looked("box-a", real_now())
+        assert doctor.judging().state is State.OK
+
+    def test_is_there_where_a_database_is(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Nobody can be seen without one."""
+        assert [line.what for line in doctor.examine()].count("judges") == 1
+        monkeypatch.setattr(doctor, "_database", lambda: doctor.Finding(State.MISSING, "database", "away"))
+        assert "judges" not in [line.what for line in doctor.examine()]
 
 
 class TestTheLocksLine:

@@ -20,6 +20,7 @@ from exercises.handed.answers import NotAnswers
 from exercises.handed.checks import Outcome
 from exercises.handed.exercise import NoExercise, exercise
 from exercises.handed.paper import NotAPaper, on_paper
+from grading import judges
 from grading.handin import Refused, hand_in
 from grading.models import Assignment, Attempt, State
 from grading.sight import Seen, assignments, seen
@@ -139,7 +140,8 @@ def _followed(student: Any, attempt: Attempt, patience: float, console: Console)
 
 def _doing(found: Seen) -> str:
     if found.state == State.WAITING:
-        return f"waiting, {found.position} in the queue"
+        nobody = f"; {judges.last_word(real_now())}" if judges.missed(real_now()) else ""
+        return f"waiting, {found.position} in the queue{nobody}"
     return f"{found.state}: {found.doing}" if found.doing else f"{found.state}"
 
 
@@ -159,7 +161,9 @@ def _verdict(attempt: Attempt, found: Seen, console: Console) -> int:
         costs = "" if attempt.costs else " It costs you no attempt."
         console.print(f"The judge could not decide this: an instructor has it.{costs}")
     elif found.state != State.DONE:
+        zone = attempt.submission.assignment.of.zone
         console.print("It is in the queue and will be judged: look it up by its receipt.")
+        console.print(judges.last_word(real_now(), zone), markup=False, highlight=False)
     if found.state != State.DONE:
         return NO_VERDICT
     return int(any(check.outcome not in (None, Outcome.PASSED) for check in found.checks))
