@@ -47,7 +47,7 @@ def missed(now: datetime) -> bool:
     """Whether something has waited for a while in which no judge was seen."""
     seen, since = last_seen(now), now - SILENCE
     if seen is not None and seen > since:
-        return first is not None and first <= since
+        return False
     waiting = Judging.objects.filter(queue.NOT_DROPPED, state=State.WAITING)
     first: datetime | None = waiting.aggregate(first=Min("asked_at"))["first"]
     return first is not None and first <= since
