@@ -62,9 +62,11 @@ def test_a_verdict_that_is_not_the_expected_one_ends_with_status_1(
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ([], "one of the three"),
-        (["a.toml", "--known"], "one of the three"),
-        (["--known", "--list"], "one of the three"),
+        ([], "one of the four"),
+        (["a.toml", "--known"], "one of the four"),
+        (["--known", "--list"], "one of the four"),
+        (["--blank", "nothing"], "There is no exercise 'nothing'"),
+        (["--blank", "slot", "--list"], "one of the four"),
         (["nowhere.toml"], "can't be read"),
         (["--known", "nothing"], "There is no exercise 'nothing'"),
         ([__file__], "is no TOML"),
@@ -137,3 +139,14 @@ def test_one_that_can_not_be_read_is_told_with_its_cause(
             assert [row["exercise"] for row in json.loads(said.out.splitlines()[-1])] == others
             assert cause in said.err
         assert cause in refused("--known", "acting")
+
+
+def test_a_blank_is_printed_to_be_filled_in_and_judged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], unopened: None
+) -> None:
+    """Nothing else is on standard output, and what is not filled in is told by its field."""
+    with pytest.raises(SystemExit) as ended:
+        call_command("judge", "--blank", "slot")
+    (file := tmp_path / "answer.toml").write_text(capsys.readouterr().out)
+    assert ended.value.code == 0
+    assert "elected_once: " in refused(str(file))

@@ -26,6 +26,7 @@ from exercises.handed.paper import NotAPaper, answers_in
 from exercises.lab.database import Database
 from exercises.scenarios.room import laboratory
 from exercises.stage import NotAStage
+from grading.blank import paper
 from grading.judge import judge
 from grading.room import JudgesRoom
 from marlow.servers.launcher import ServerError
@@ -66,12 +67,15 @@ class Command(BaseCommand):
         parser.add_argument("file", nargs="?", type=Path, help="TOML or JSON: its exercise, and its answers")
         parser.add_argument("--check", metavar="NAME", help="of a file: this one alone, with its evidence in full")
         parser.add_argument("--known", nargs="*", metavar="EXERCISE", help="the known answers, of these or of all")
+        parser.add_argument(
+            "--blank", metavar="EXERCISE", help="a file for your answer, each field described and empty"
+        )
         parser.add_argument("--list", action="store_true", help="the exercises that there are")
         parser.add_argument("--json", action="store_true", help="the result on the last line of stdout")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        if [options["file"] is not None, options["known"] is not None, options["list"]].count(True) != 1:
-            said = "Name a file with an answer, or say --known or --list: one of the three."
+        if [options[name] not in (None, False) for name in ("file", "known", "blank", "list")].count(True) != 1:
+            said = "Name a file with an answer, or say --blank, --known or --list: one of the four."
             raise CommandError(said, returncode=NOT_JUDGED)
         if options["check"] and options["file"] is None:
             raise CommandError("--check is of a file: name one with an answer.", returncode=NOT_JUDGED)
@@ -81,6 +85,10 @@ class Command(BaseCommand):
         try:
             if options["file"] is not None:
                 result, status = _judged(options["file"], options["check"], console)
+            elif options["blank"]:
+                result, status = paper(exercise(options["blank"])), 0
+                if not options["json"]:
+                    self.stdout.write(result, ending="")
             elif options["list"]:
                 result, status = _listed(console)
             else:
