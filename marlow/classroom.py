@@ -5,6 +5,7 @@
 from datetime import datetime, timedelta
 
 from django.contrib.auth.models import User
+from django.db.models import F
 
 from exercises.handed.exercise import catalogue
 from grading.lateness import reckoned_anew
@@ -16,8 +17,9 @@ LATE_DAYS = 7
 
 
 def furnish(now: datetime) -> Class:
-    """Safe to call again: what is there stays, and what has become due is due later. Raises User.DoesNotExist where
-    the demo's logins are not there yet.
+    """Safe to call again: what is there stays. A deadline that is over is moved on where it stands as it was given
+    here, DUE after the opening; one that somebody changed is theirs. Raises User.DoesNotExist where the demo's logins
+    are not there yet.
     """
     of, _ = Class.objects.get_or_create(name=NAME)
     instructor = User.objects.get(username="instructor")
@@ -26,7 +28,8 @@ def furnish(now: datetime) -> Class:
     rules = {"opens_at": now, "due_at": now + DUE, "late_days": LATE_DAYS}
     for slug in catalogue():
         Assignment.objects.get_or_create(of=of, exercise=slug, defaults=rules)
-    over = Assignment.objects.filter(pk__in=[one.pk for one in of.assignments.filter(due_at__lte=now)])
+    untouched = of.assignments.filter(due_at__lte=now, due_at=F("opens_at") + DUE)
+    over = Assignment.objects.filter(pk__in=[one.pk for one in untouched])
     with reckoned_anew(over, why="the demo was staged anew", by=instructor, now=now):
-        over.update(due_at=now + DUE)
+        over.update(opens_at=now, due_at=now + DUE)
     return of

@@ -1,5 +1,7 @@
 """Lateness is what the rules as they are now say of when it was received; each change of it is in the history."""
 
+from itertools import cycle
+
 import pytest
 
 from grading.extension import extend
@@ -100,3 +102,18 @@ def test_the_demo_s_deadlines_move_as_any_other_does():
     assert (attempt.late, anew(attempt).late) == (1, 0)
     change = attempt.changes.get(what="lateness")
     assert (change.after, change.why, change.by) == ("in time", "the demo was staged anew", instructor)
+    furnish(again := given.due_at + 60 * DAY)
+    assert Assignment.objects.get(pk=given.pk).due_at > again, "and moves on every time"
+
+
+def test_a_deadline_of_the_demo_that_somebody_changed_is_theirs():
+    """Earlier or later, over or not, with attempts or without: staged again, it stays."""
+    person("student"), person("instructor", "Instructor")
+    of = furnish(NOON)
+    dates = cycle([NOON + DAY, NOON + 20 * DAY, NOON + 5 * MINUTE])
+    stands = {one.pk: due for one, due in zip(of.assignments.all(), dates, strict=False)}
+    for pk, due in stands.items():
+        Assignment.objects.filter(pk=pk).update(due_at=due)
+    for later in (DAY, 30 * DAY, 90 * DAY):
+        furnish(NOON + later)
+        assert dict(of.assignments.values_list("pk", "due_at")) == stands
