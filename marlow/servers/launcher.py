@@ -24,6 +24,7 @@ import psutil
 
 from marlow.clock import wait_until
 
+STANDS_IN = 5.0  # real seconds that a server is given to stand still
 LEASH = Path(__file__).with_name("leash.py")
 
 
@@ -113,11 +114,15 @@ class Running:
         """Send a signal to the server itself: to its process group, past the leash. False: it is gone.
 
         What left the group does not hear it: of Postgres only the postmaster does, for its backends have their own.
+        Of SIGSTOP it returns once the server stands still: threads of a busy machine can go on for a moment.
         """
         try:
-            os.killpg(int(self.record.read_text()), number)
+            group = int(self.record.read_text())
+            os.killpg(group, number)
         except (FileNotFoundError, ValueError, ProcessLookupError):
             return False
+        if number == signal.SIGSTOP:
+            wait_until(lambda: _stands_still(group), STANDS_IN)
         return True
 
     def kill(self, seconds: float = 5.0) -> None:
@@ -212,6 +217,15 @@ def tail(log: Path, lines: int = 12) -> str:
     if not log.exists():
         return "(no log)"
     return "\n".join(log.read_text(errors="replace").splitlines()[-lines:])
+
+
+def _stands_still(pid: int) -> bool:
+    """Each thread of it is stopped, or gone."""
+    for thread in Path(f"/proc/{pid}/task").glob("*/stat"):
+        with contextlib.suppress(OSError):
+            if thread.read_text().rpartition(")")[2].split()[0] not in "TXZ":
+                return False
+    return True
 
 
 def launch(

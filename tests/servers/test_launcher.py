@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import psutil
@@ -10,7 +11,7 @@ import psycopg
 import pytest
 import redis
 
-from marlow.clock import wait_until
+from marlow.clock import real_sleep
 from marlow.servers.launcher import ServerError, find_binary, launch
 from marlow.servers.postgres import EmbeddedPostgres
 from marlow.servers.redis import EmbeddedRedis
@@ -91,7 +92,7 @@ class TestAServer:
         server = EmbeddedRedis(tmp_path).start()
         process = psutil.Process(groups_in(tmp_path)[0])
         assert server.running.signal(signal.SIGSTOP)
-        assert wait_until(lambda: process.status() == psutil.STATUS_STOPPED, 2)
+        assert process.status() == psutil.STATUS_STOPPED
         assert server.running.alive()
         with pytest.raises(redis.TimeoutError):
             server.ask("PING")
@@ -101,6 +102,29 @@ class TestAServer:
         assert not process.is_running()
         assert not groups_in(tmp_path)
         assert not server.running.signal(signal.SIGCONT)
+
+    def test_is_held_with_all_its_threads(self, tmp_path: Path) -> None:
+        """Of a server with many of them none writes another line once the call has returned."""
+        script = (
+            "import itertools, sys, threading, time\n"
+            "def run(n):\n"
+            "    with open(sys.argv[1] + str(n), 'w', 1) as file:\n"
+            "        for i in itertools.count(): file.write('x\\n'); time.sleep(0)\n"
+            "for n in range(20): threading.Thread(target=run, args=[n]).start()\n"
+        )
+        files = [tmp_path / f"lines{n}" for n in range(20)]
+        command = [sys.executable, "-c", script, str(tmp_path / "lines")]
+        running = launch("threads", command, tmp_path, lambda: all(file.exists() for file in files))
+        try:
+            for _ in range(20):
+                running.signal(signal.SIGSTOP)
+                before = [file.stat().st_size for file in files]
+                real_sleep(0.05)
+                assert [file.stat().st_size for file in files] == before
+                running.signal(signal.SIGCONT)
+                real_sleep(0.01)
+        finally:
+            running.kill()
 
     def test_held_by_a_signal_is_let_go_to_stop_by_itself(self, tmp_path: Path) -> None:
         """It hears the request to stop: what it does last is done."""
