@@ -84,6 +84,12 @@ _PREFACE = [
     "An account is given a role by putting it into the group of that name and ticking *staff status*. No role sees",
     "users, groups or sessions: accounts are a superuser's business.",
     "",
+    "The first superuser is made on the command line, beside a running demo or with `DATABASE_URL` set:",
+    "`.venv/bin/python manage.py createsuperuser`. In the admin they add an account under *Users* (and then, on its",
+    "page, tick *staff status* and choose its group), and a class under *Classes*: its name, zone, instructors and",
+    "students. From then on its instructors enrol students there themselves, and give it exercises under",
+    "*Assignments*.",
+    "",
 ]
 _OWN_PAGES = [
     "",
